@@ -1,0 +1,54 @@
+"""Array types and the one matrix that is not an array: centred sparse rows.
+
+``CenteredSparse`` behaves like the dense matrix ``csr - shift`` in the two products that
+training needs, so that standardised sparse data never becomes dense.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class CenteredSparse:
+    """The matrix ``csr - shift`` (shift subtracted from every row), never made dense.
+
+    csr : SciPy CSR matrix, (n_rows, n_columns);  shift : (n_columns,).
+    """
+
+    csr: Any
+    shift: FloatArray
+
+    # Makes NumPy hand ``array @ self`` over to ``__rmatmul__`` instead of looping over objects.
+    __array_ufunc__ = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows, n_columns = self.csr.shape
+        return int(n_rows), int(n_columns)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __matmul__(self, right: FloatArray) -> FloatArray:
+        product: FloatArray = np.asarray(self.csr @ right) - self.shift @ right
+        return product
+
+    def __rmatmul__(self, left: FloatArray) -> FloatArray:
+        product: FloatArray = np.asarray(self.csr.T @ left.T).T - np.multiply.outer(
+            left.sum(axis=-1), self.shift
+        )
+        return product
+
+    def __getitem__(self, rows: Any) -> CenteredSparse:
+        return CenteredSparse(self.csr[rows], self.shift)
+
+
+Matrix: TypeAlias = "FloatArray | CenteredSparse"

@@ -1,0 +1,15 @@
+"""The errors and warnings that geomix raises on its own account."""
+
+from __future__ import annotations
+
+
+class InvalidParameterError(ValueError):
+    """A parameter has a value that it cannot take."""
+
+
+class SchemaError(ValueError):
+    """A column cannot be used as it is: its type, or a value in it."""
+
+
+class DataQualityWarning(UserWarning):
+    """The data can be used, but probably are not what their owner thinks."""

@@ -1,0 +1,378 @@
+"""GeometricMixtureClassifier: the scikit-learn face of the model. It checks, and it forwards."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from geomix.arrays import FloatArray
+from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
+from geomix.errors import InvalidParameterError
+from geomix.fitting import fit_model
+from geomix.folds import Snapshot
+from geomix.model import GeometricMixture
+from geomix.progress import ProgressLine
+from geomix.quality import warn_about
+from geomix.recipe import PAPER, Recipe
+from geomix.rows import Rows, column_range
+from geomix.table import codes_of, column_names, read_labels, read_rows, read_weights
+
+
+class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Classify with a few planes per class: soft unions of readable regions.
+
+    Every class is a mixture of planes; plane scores are pooled by a soft-OR, classes compete
+    in a softmax, and the probabilities are calibrated on held-out rows. The defaults choose
+    the lift and the penalty by held-out likelihood.
+
+    Parameters
+    ----------
+    n_planes : "auto", int or dict, default="auto"
+        Planes per class: by silhouette up to ``max_planes``, one number for all classes, or a
+        number for each class label.
+    max_planes : int, default=4
+        Most planes that ``n_planes="auto"`` gives a class.
+    lift : {"auto", "linear", "fourier"}, default="auto"
+        Working features: the columns themselves, random Fourier features of a Gaussian
+        kernel, or whichever has the better held-out likelihood.
+    n_frequencies : int, default=256
+        Random frequencies D of the Fourier lift, which makes 2 D features.
+    gamma : "auto" or float, default="auto"
+        Kernel width exp(-gamma ||x - y||^2) over standardised columns. "auto" tries multiples
+        of one over the median squared distance.
+    orthogonal : bool, default=True
+        Draw orthogonal frequencies, which estimate the kernel with less noise.
+    standardize : bool, default=True
+        Centre and scale the columns by their weighted mean and standard deviation.
+    pca : "auto", None, float or int, default="auto"
+        Rotate onto principal axes: a share of variance to keep, or a number of axes. "auto"
+        keeps 95 % of the variance when there are more than 50 columns.
+    sharpness, sharpness_start : float, default=6.0 and 3.0
+        Sharpness of the soft-OR at the end and at the start of training.
+    l2 : "auto" or float, default="auto"
+        Penalty on squared weights; "auto" chooses by held-out likelihood. Paper: 1e-4.
+    usage_beta, usage_delta : float, default=0.5 and 0.01
+        Usage-aware L2: plane p is penalised by l2 (1 + beta / (usage_p + delta)).
+    usage_average : {"batch", "running"}, default="batch"
+        Usage of the current batch, or a running average over batches (Adam only).
+    label_smoothing : float, default=0.02
+        Share of each target that is spread evenly over the classes.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes. Reweighting distorts probabilities: see ``correct_prior``.
+    correct_prior : bool, default=False
+        Take the effect of ``class_weight`` on the class shares out of the probabilities.
+    init : {"auto", "kmeans", "logistic", "random"}, default="auto"
+        First planes. "auto" is k-means, or logistic where k-means does not repeat itself.
+    solver : {"auto", "adam", "lbfgs"}, default="auto"
+        Mini-batch Adam, or L-BFGS on full batches in stages of sharpness; "auto" by size.
+    learning_rate, schedule, batch_size : default=0.01, "cosine" and 256
+        Adam's step, how it falls ("cosine", "exponential", "constant"), and rows per batch.
+    max_iter : int, default=300
+        Most epochs of Adam or iterations of L-BFGS.
+    tol : float, default=1e-5
+        L-BFGS ends when no entry of the gradient is larger.
+    clip_norm, max_weight_norm : float or None, default=5.0 and None
+        Largest norm of Adam's gradient, and of any plane's weights.
+    validation_fraction : float, default=0.2
+        Rows of each class to hold out. Under 1000 distinct rows five folds take their place,
+        under 50 nothing is held out.
+    early_stopping : {"calibrated", "plain", "off"}, default="calibrated"
+        Stop by the held-out loss after temperature scaling, by the plain one, or not at all.
+    patience : int, default=12
+        Iterations without a gain on held-out rows before training stops.
+    calibrate : bool, default=True
+        Fit one temperature on held-out rows.
+    refit : bool, default=True
+        Train on all rows once lift, penalty and temperature have been chosen.
+    random_state : int, RandomState instance or None, default=None
+        Same seed, same rows, same model, to the last bit.
+    verbose : int, default=0
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    classes_ : the class labels
+    model_ : GeometricMixture, the trained model with its own lean methods
+    history_ : History, iterations, candidates tried, and notes
+    n_iter_ : int, iterations of the final training
+    n_planes_ : (n_classes,) planes per class
+    coef_, intercept_ : planes over the raw columns (linear lift only)
+    n_features_in_, feature_names_in_ : columns seen in fit
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
+    >>> clf.predict(X[:2])
+    array([0, 0])
+    """
+
+    def __init__(
+        self,
+        n_planes: Any = "auto",
+        *,
+        max_planes: int = 4,
+        lift: str = "auto",
+        n_frequencies: int = 256,
+        gamma: Any = "auto",
+        orthogonal: bool = True,
+        standardize: bool = True,
+        pca: Any = "auto",
+        sharpness: float = 6.0,
+        sharpness_start: float = 3.0,
+        l2: Any = "auto",
+        usage_beta: float = 0.5,
+        usage_delta: float = 0.01,
+        usage_average: str = "batch",
+        label_smoothing: float = 0.02,
+        class_weight: Any = None,
+        correct_prior: bool = False,
+        init: str = "auto",
+        solver: str = "auto",
+        learning_rate: float = 0.01,
+        schedule: str = "cosine",
+        batch_size: int = 256,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        clip_norm: float | None = 5.0,
+        max_weight_norm: float | None = None,
+        validation_fraction: float = 0.2,
+        early_stopping: str = "calibrated",
+        patience: int = 12,
+        calibrate: bool = True,
+        refit: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_planes = n_planes
+        self.max_planes = max_planes
+        self.lift = lift
+        self.n_frequencies = n_frequencies
+        self.gamma = gamma
+        self.orthogonal = orthogonal
+        self.standardize = standardize
+        self.pca = pca
+        self.sharpness = sharpness
+        self.sharpness_start = sharpness_start
+        self.l2 = l2
+        self.usage_beta = usage_beta
+        self.usage_delta = usage_delta
+        self.usage_average = usage_average
+        self.label_smoothing = label_smoothing
+        self.class_weight = class_weight
+        self.correct_prior = correct_prior
+        self.init = init
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.clip_norm = clip_norm
+        self.max_weight_norm = max_weight_norm
+        self.validation_fraction = validation_fraction
+        self.early_stopping = early_stopping
+        self.patience = patience
+        self.calibrate = calibrate
+        self.refit = refit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> GeometricMixtureClassifier:
+        """The paper's default recipe to the letter; ``parameters`` override parts of it."""
+        return cls(**{**PAPER, **parameters})
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> GeometricMixtureClassifier:
+        """Learn from rows ``X`` with labels ``y``.
+
+        With ``X_val`` and ``y_val`` those rows choose, stop and calibrate, and no row of ``X``
+        is held out. An error or Ctrl-C leaves the estimator as it was before the call.
+        """
+        recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
+        # The new state grows on a shadow and is taken over in one step at the end, so that a
+        # failed fit, or a predict in another thread, never meets half a model.
+        shadow = copy.copy(self)
+        rows, classes = shadow._training_rows(X, y, sample_weight)
+        valid = shadow._validation_rows(classes, X_val, y_val, sample_weight_val)
+        shadow._check_planes_of_labels(classes)
+        class_weight = shadow._class_weights(rows, classes)
+        columns = column_names(shadow, rows.X.shape[1])
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+
+        def attributes(snapshot: Snapshot) -> dict[str, Any]:
+            return shadow._fitted_attributes(
+                GeometricMixture(
+                    classes,
+                    columns,
+                    snapshot.standardize,
+                    snapshot.lift,
+                    snapshot.planes,
+                    float(recipe.sharpness),
+                )
+            )
+
+        notify = callback_watch(self, X, y, attributes)
+        with ProgressLine(self.verbose) as line:
+
+            def watch(record: Any, snapshot: Any) -> bool:
+                line(record, snapshot)
+                return notify(record, snapshot)
+
+            model, history = fit_model(
+                rows,
+                classes,
+                columns,
+                recipe,
+                seed,
+                valid=valid,
+                class_weight=class_weight,
+                watch=watch,
+            )
+        state = shadow._fitted_attributes(model)
+        state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}
+        if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
+            del self.feature_names_in_
+        self.__dict__.update(state)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each row."""
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Calibrated probabilities, one column per class in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(read_rows(self, X, reset=False))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log-odds of the second class (two classes), or calibrated class scores (more)."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def plane_scores(self, X: Any) -> FloatArray:
+        """Score of every plane, (n_rows, n_planes), columns grouped by class."""
+        check_is_fitted(self)
+        return self.model_.plane_scores(read_rows(self, X, reset=False))
+
+    def responsibilities(self, X: Any) -> FloatArray:
+        """How far each plane carries its class, (n_rows, n_planes); one per class in sum."""
+        check_is_fitted(self)
+        return self.model_.responsibilities(read_rows(self, X, reset=False))
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights of every plane over the raw columns, (n_planes, n_columns); linear lift only."""
+        return self._fitted_model("coef_").folded.weights
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Bias of every plane over the raw columns, (n_planes,); linear lift only."""
+        return self._fitted_model("intercept_").folded.biases
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _scores(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return self.model_.class_scores(read_rows(self, X, reset=False))
+
+    def _fitted_model(self, attribute: str) -> GeometricMixture:
+        if not hasattr(self, "model_"):
+            raise AttributeError(f"{attribute} is there after fit, with lift='linear'.")
+        return self.model_
+
+    def _fitted_attributes(self, model: GeometricMixture) -> dict[str, Any]:
+        state = {"model_": model, "classes_": model.classes, "n_planes_": model.planes.per_class}
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                state[name] = getattr(self, name)
+        return state
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any]:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        X = read_rows(self, X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        classes, codes = read_labels(y)
+        weight = read_weights(sample_weight, len(codes))
+        present = np.unique(codes[weight > 0])
+        if len(present) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, got 1 class: "
+                f"{classes[present].tolist()[0]!r}."
+            )
+        used = weight > 0
+        names = column_names(self, X.shape[1])
+        warn_about(column_range(X), names, classes, codes[used], self.n_planes)
+        rows = Rows(X, codes, weight)
+        return (rows if used.all() else rows.take(np.flatnonzero(used))), classes
+
+    def _validation_rows(
+        self, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> Rows | None:
+        if X_val is None and y_val is None:
+            return None
+        if X_val is None or y_val is None:
+            given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+            raise ValueError(f"{given} was given without {missing}; pass both or neither.")
+        X_val = read_rows(self, X_val, reset=False)
+        y_val = column_or_1d(y_val, warn=True)
+        check_consistent_length(X_val, y_val)
+        codes = codes_of(y_val, classes, "y_val")
+        weight = read_weights(sample_weight_val, len(codes), "sample_weight_val")
+        return Rows(X_val, codes, weight).take(np.flatnonzero(weight > 0))
+
+    def _check_planes_of_labels(self, classes: Any) -> None:
+        if not isinstance(self.n_planes, dict):
+            return
+        labels = set(classes.tolist())
+        for problem, odd in {
+            "names the class {!r}, which is not in y": set(self.n_planes) - labels,
+            "has no entry for the class {!r}": labels - set(self.n_planes),
+        }.items():
+            if odd:
+                raise InvalidParameterError(
+                    f"n_planes {problem.format(next(iter(odd)))}; expected one entry for each "
+                    f"of {sorted(labels)!r}."
+                )
+
+    def _class_weights(self, rows: Rows, classes: Any) -> FloatArray | None:
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            total = np.bincount(rows.y, rows.weight, minlength=len(classes))
+            weights = rows.weight.sum() / (len(classes) * np.where(total > 0, total, 1.0))
+            return np.where(total > 0, weights, 1.0)
+        return compute_class_weight(self.class_weight, classes=classes, y=classes[rows.y])

@@ -1,0 +1,177 @@
+"""One training part with its held-out part, prepared once and trained on as often as needed.
+
+Everything that is learnt before the planes (column means and scales, PCA, clusters, a typical
+distance) is learnt on the training part alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from geomix import kernel
+from geomix.arrays import CenteredSparse, FloatArray, IntArray
+from geomix.budget import Clusters, find_clusters
+from geomix.history import Record
+from geomix.initial import initial_planes
+from geomix.lift import (
+    IdentityLift,
+    Lift,
+    Standardize,
+    draw_fourier,
+    fit_standardize,
+    median_gamma,
+    with_rotation,
+)
+from geomix.planes import Planes
+from geomix.recipe import Recipe
+from geomix.rows import Rows
+from geomix.streams import stream
+from geomix.training import Trained, train_planes
+
+# ``pca="auto"``: above this many columns, keep the axes that hold this share of the variance.
+COLUMNS_FOR_PCA = 50
+VARIANCE_KEPT = 0.95
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to build the model: a lift and a penalty. ``gamma_factor`` multiplies the
+    kernel width that the median distance suggests, or is the width itself if ``gamma`` is
+    given by the user."""
+
+    lift: str
+    l2: float
+    gamma_factor: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A prepared training part: ``train.X`` and ``valid.X`` are standardised (and rotated)."""
+
+    standardize: Standardize
+    train: Rows
+    valid: Rows | None
+    clusters: Clusters
+    typical_gamma: float
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A model in the making: everything that answers a row, as it stands at one iteration."""
+
+    standardize: Standardize
+    lift: Lift
+    planes: Planes
+
+
+# Told of every iteration; may ask for the model so far, and answers True to end training.
+Watch: TypeAlias = "Callable[[Record, Callable[[], Snapshot]], bool | None]"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A candidate trained on a fold."""
+
+    lift: Lift
+    trained: Trained
+    init: str
+
+
+def prepare_fold(
+    train: Rows,
+    valid: Rows | None,
+    varying: IntArray,
+    n_classes: int,
+    wanted: IntArray | None,
+    recipe: Recipe,
+    seed: int,
+) -> Fold:
+    """Standardise, rotate and cluster ``train``; carry ``valid`` along."""
+    standardize = fit_standardize(
+        train.X, train.weight, varying, center_and_scale=recipe.standardize
+    )
+    V = standardize(train.X)
+    keep = _axes_to_keep(recipe.pca, V)
+    if keep is not None and not isinstance(V, CenteredSparse):
+        standardize = with_rotation(standardize, V, train.weight, keep)
+        V = standardize(train.X)
+    prepared = Rows(V, train.y, train.weight)
+    held_out = None
+    if valid is not None:
+        held_out = Rows(standardize(valid.X), valid.y, valid.weight)
+    clusters = find_clusters(prepared, n_classes, wanted, recipe, seed)
+    gamma = 1.0
+    if not isinstance(V, CenteredSparse):
+        gamma = median_gamma(V, stream(seed, "gamma"))
+    return Fold(standardize, prepared, held_out, clusters, gamma)
+
+
+def _axes_to_keep(pca: Any, V: Any) -> Any:
+    if V.shape[1] == 0:
+        return None
+    if pca == "auto":
+        return VARIANCE_KEPT if V.shape[1] > COLUMNS_FOR_PCA else None
+    return float(pca) if isinstance(pca, float) else pca
+
+
+def make_lift(candidate: Candidate, fold: Fold, recipe: Recipe, seed: int) -> Lift:
+    n_inputs = fold.standardize.n_outputs
+    if candidate.lift == "linear" or n_inputs == 0:
+        return IdentityLift(n_inputs)
+    typical = fold.typical_gamma if recipe.gamma == "auto" else float(recipe.gamma)
+    gamma = typical * (candidate.gamma_factor or 1.0)
+    rng = stream(seed, "fourier")
+    return draw_fourier(n_inputs, recipe.n_frequencies, gamma, recipe.orthogonal, rng)
+
+
+def train_on_fold(
+    candidate: Candidate,
+    fold: Fold,
+    recipe: Recipe,
+    seed: int,
+    watch: Watch,
+    phase: str = "fit",
+    max_iter: int | None = None,
+) -> Fitted:
+    """Lift the rows, make the first planes and train them."""
+    lift = make_lift(candidate, fold, recipe, seed)
+    train = Rows(lift(fold.train.X), fold.train.y, fold.train.weight)
+    valid = None
+    if fold.valid is not None:
+        valid = Rows(lift(fold.valid.X), fold.valid.y, fold.valid.weight)
+    planes, init = initial_planes(
+        train,
+        fold.clusters,
+        recipe.init,
+        recipe.sharpness_start,
+        recipe.label_smoothing,
+        stream(seed, "initial"),
+    )
+
+    def watch_planes(record: Record, now: Planes) -> bool | None:
+        return watch(record, lambda: Snapshot(fold.standardize, lift, now))
+
+    rng = stream(seed, "batches")
+    trained = train_planes(
+        planes, train, valid, recipe, candidate.l2, rng, watch_planes, phase, max_iter
+    )
+    return Fitted(lift, trained, init)
+
+
+def held_out_scores(fitted: Fitted, fold: Fold, recipe: Recipe) -> FloatArray:
+    """Class scores of the held-out rows, uncalibrated."""
+    assert fold.valid is not None
+    planes = fitted.trained.planes
+    Z = planes.scores(fitted.lift(fold.valid.X))
+    return kernel.pool(Z, planes.class_start, recipe.sharpness)[0]
+
+
+def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:
+    """Class codes and weights of all held-out rows, fold after fold."""
+    parts = [fold.valid for fold in folds if fold.valid is not None]
+    y = np.concatenate([part.y for part in parts])
+    return y, np.concatenate([part.weight for part in parts])

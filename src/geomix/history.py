@@ -1,0 +1,57 @@
+"""History: what happened during a fit, for people to read and for tests to check."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Record:
+    """One epoch of Adam or one iteration of L-BFGS.
+
+    ``loss`` is the penalised training objective; ``valid_loss`` the plain cross-entropy of the
+    held-out rows at the final sharpness, None without them.
+    """
+
+    phase: str
+    iteration: int
+    sharpness: float
+    loss: float
+    valid_loss: float | None = None
+    learning_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate that was measured on held-out rows, and how it did.
+
+    ``valid_loss`` is the negative log-likelihood after temperature scaling.
+    """
+
+    lift: str
+    gamma: float | None
+    l2: float
+    valid_loss: float
+    temperature: float
+    n_iter: int
+    chosen: bool = False
+
+
+@dataclass
+class History:
+    """Steps of the final training, candidates tried before it, and notes on every fallback."""
+
+    records: list[Record] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    stopped: str = ""
+    init: str = ""
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.records)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, ready for JSON or ``pandas.DataFrame``."""
+        return asdict(self)

@@ -1,0 +1,45 @@
+"""L-BFGS on one flat array: SciPy's, with a way to stop from inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize as scipy_minimize
+
+from geomix.arrays import FloatArray
+
+
+class Enough(Exception):
+    """Raised by ``on_iterate`` to end the minimisation at the current point."""
+
+
+def minimize(
+    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    on_iterate: Callable[[FloatArray], None],
+) -> tuple[FloatArray, bool]:
+    """Minimise ``objective`` (value and gradient); the last point, and whether it converged.
+
+    ``tol`` bounds the largest gradient entry, and (much tighter) the relative decrease of one
+    iteration. ``on_iterate`` sees every accepted point and may raise ``Enough``.
+    """
+    last = start
+
+    def remember(vector: FloatArray) -> None:
+        nonlocal last
+        last = vector.copy()
+        on_iterate(last)
+
+    options: dict[str, float] = {"maxiter": max_iter, "maxfun": 4 * max_iter + 20, "maxcor": 10}
+    options |= {"gtol": tol, "ftol": min(1e-3 * tol, 1e-9)}
+    try:
+        result = scipy_minimize(
+            objective, start, jac=True, method="L-BFGS-B", callback=remember, options=options
+        )
+    except Enough:
+        return last, False
+    return np.asarray(result.x), bool(result.success)

@@ -1,0 +1,195 @@
+"""From clean columns to the working features phi(x): standardise, rotate, lift.
+
+    u      = clip((x - mean) / scale)                     Standardize
+    v      = u R'                                         ... with an optional PCA rotation R
+    phi(v) = v                                            IdentityLift
+    phi(v) = sqrt(1/D) [cos(v Omega); sin(v Omega)]       FourierLift, Omega ~ N(0, 2 gamma I)
+
+The paper scales Fourier features by sqrt(2/D) and adds a random phase; with both cosine and
+sine present that makes phi(x).phi(x) = 2 and the phase redundant. Ours is sqrt(1/D) without
+phase, so that phi(x).phi(y) estimates exp(-gamma ||x - y||^2) and phi(x).phi(x) = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix
+
+# Standardised values are kept within this bound: with weights up to 1e100 no score can then
+# overflow, so every finite row has finite probabilities. The softmax saturates long before.
+LARGEST_STANDARDIZED = 1e150
+
+
+@dataclass(frozen=True, eq=False)
+class Standardize:
+    """Drop constant columns, centre, scale, and optionally rotate onto principal axes.
+
+    kept : (k,) indices of the columns that vary;  mean, scale : (k,);
+    rotation : (r, k) orthonormal rows, or None;  n_columns : width of the raw input.
+    """
+
+    kept: IntArray
+    mean: FloatArray
+    scale: FloatArray
+    rotation: FloatArray | None
+    n_columns: int
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.kept) if self.rotation is None else len(self.rotation)
+
+    def __call__(self, X: Any) -> Matrix:
+        """Standardise (n_rows, n_columns) rows; SciPy sparse rows stay sparse."""
+        if not isinstance(X, np.ndarray):
+            return self._sparse(X)
+        if len(self.kept) < self.n_columns:
+            X = X[:, self.kept]
+        with np.errstate(over="ignore"):  # an overflow becomes inf, and the clip takes it back
+            U: FloatArray = (X - self.mean) / self.scale
+        np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
+        return U if self.rotation is None else U @ self.rotation.T
+
+    def _sparse(self, X: Any) -> CenteredSparse:
+        X = X[:, self.kept].tocsr(copy=True)
+        with np.errstate(over="ignore"):
+            X.data = X.data / self.scale[X.indices]
+        np.clip(X.data, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=X.data)
+        return CenteredSparse(X, self.mean / self.scale)
+
+    def as_affine(self) -> tuple[FloatArray, FloatArray]:
+        """The same map over the raw columns as u = M x + o, without the clip: (M, o)."""
+        rotation = np.eye(len(self.kept)) if self.rotation is None else self.rotation
+        matrix = np.zeros((len(rotation), self.n_columns))
+        matrix[:, self.kept] = rotation / self.scale
+        return matrix, -(rotation @ (self.mean / self.scale))
+
+
+@dataclass(frozen=True, eq=False)
+class IdentityLift:
+    """phi(v) = v: planes in the standardised columns themselves."""
+
+    n_outputs: int
+    kind = "linear"
+
+    def __call__(self, V: Matrix) -> Matrix:
+        return V
+
+
+@dataclass(frozen=True, eq=False)
+class FourierLift:
+    """phi(v) = sqrt(1/D) [cos(v Omega); sin(v Omega)], with Omega of shape (r, D)."""
+
+    frequencies: FloatArray
+    gamma: float
+    kind = "fourier"
+
+    @property
+    def n_outputs(self) -> int:
+        return 2 * int(self.frequencies.shape[1])
+
+    def __call__(self, V: Matrix) -> FloatArray:
+        angles = V @ self.frequencies
+        n_frequencies = angles.shape[1]
+        Phi = np.empty((len(angles), 2 * n_frequencies))
+        np.cos(angles, out=Phi[:, :n_frequencies])
+        np.sin(angles, out=Phi[:, n_frequencies:])
+        Phi *= np.sqrt(1.0 / n_frequencies)
+        return Phi
+
+
+Lift: TypeAlias = "IdentityLift | FourierLift"
+
+
+def fit_standardize(
+    X: Any, row_weight: FloatArray, kept: IntArray, *, center_and_scale: bool = True
+) -> Standardize:
+    """Weighted mean and standard deviation of the kept columns.
+
+    Every column is divided by a power of two near its largest value first (exact, so it
+    costs no rounding), which keeps 1e300 from overflowing when squared.
+    """
+    n_columns = X.shape[1]
+    if not center_and_scale:
+        return Standardize(kept, np.zeros(len(kept)), np.ones(len(kept)), None, n_columns)
+    share = row_weight / row_weight.sum()
+    if isinstance(X, np.ndarray):
+        X = X[:, kept]
+        exponent = np.frexp(np.abs(X).max(axis=0))[1]
+        X = np.ldexp(X, -exponent)
+        mean = share @ X
+        variance = share @ (X - mean) ** 2
+        spread = np.ptp(X, axis=0)
+    else:
+        X = X[:, kept].tocsr(copy=True)
+        exponent = np.frexp(abs(X).max(axis=0).toarray().ravel())[1]
+        X.data = np.ldexp(X.data, -exponent[X.indices])
+        mean = np.asarray(X.T @ share).ravel()
+        spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel()
+        X.data = X.data**2
+        variance = np.asarray(X.T @ share).ravel() - mean**2
+    # Rows of tiny weight can leave a varying column without variance: then its spread scales it.
+    deviation = np.where(variance > 0.0, np.sqrt(np.maximum(variance, 0.0)), spread)
+    return Standardize(
+        kept, np.ldexp(mean, exponent), np.ldexp(deviation, exponent), None, n_columns
+    )
+
+
+def with_rotation(
+    standardize: Standardize, U: FloatArray, row_weight: FloatArray, keep: float | int
+) -> Standardize:
+    """Add a PCA rotation: ``keep`` is a share of the variance (float) or a number of axes."""
+    share = row_weight / row_weight.sum()
+    covariance = (U * share[:, None]).T @ U  # U is centred already
+    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    most = min(U.shape[1], max(len(U) - 1, 1))
+    if isinstance(keep, float):
+        explained = np.cumsum(values) / max(values.sum(), np.finfo(float).tiny)
+        # 1e-12: a cumulative share that rounds just below the target is the target.
+        n_axes = min(int(np.searchsorted(explained, keep - 1e-12)) + 1, most)
+    else:
+        n_axes = min(keep, most)
+    rotation = vectors[:, :n_axes].T
+    largest = np.abs(rotation).argmax(axis=1)
+    signs = np.sign(rotation[np.arange(n_axes), largest])  # eigenvectors come with any sign
+    return Standardize(
+        standardize.kept,
+        standardize.mean,
+        standardize.scale,
+        np.ascontiguousarray(rotation * signs[:, None]),
+        standardize.n_columns,
+    )
+
+
+def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 1000) -> float:
+    """1 / median squared distance between rows: the kernel falls to 1/e at a typical distance."""
+    if len(V) > n_rows:
+        V = V[rng.choice(len(V), n_rows, replace=False)]
+    squared_norms = (V**2).sum(axis=1)
+    squared = squared_norms[:, None] + squared_norms - 2.0 * (V @ V.T)
+    above_diagonal = squared[np.triu_indices(len(V), 1)]
+    typical = float(np.median(above_diagonal)) if len(above_diagonal) else 0.0
+    return 1.0 / typical if typical > 1e-12 else 1.0
+
+
+def draw_fourier(
+    n_inputs: int, n_frequencies: int, gamma: float, orthogonal: bool, rng: np.random.Generator
+) -> FourierLift:
+    """Random frequencies for the kernel exp(-gamma ||x - y||^2).
+
+    Orthogonal draws (blocks of orthogonal directions with the lengths that independent ones
+    would have) estimate the same kernel with less variance.
+    """
+    frequencies = rng.standard_normal((n_inputs, n_frequencies))
+    if orthogonal:
+        lengths = np.linalg.norm(frequencies, axis=0)
+        blocks = []
+        for _ in range(0, n_frequencies, n_inputs):
+            q, r = np.linalg.qr(rng.standard_normal((n_inputs, n_inputs)))
+            blocks.append(q * np.sign(np.diag(r)))
+        frequencies = np.hstack(blocks)[:, :n_frequencies] * lengths
+    return FourierLift(np.sqrt(2.0 * gamma) * frequencies, float(gamma))

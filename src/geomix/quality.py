@@ -1,0 +1,56 @@
+"""What the owner of a table would want to know before trusting a model of it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import IntArray
+from geomix.errors import DataQualityWarning
+from geomix.rows import ColumnRange
+
+
+def warn_about(
+    columns: ColumnRange, names: tuple[str, ...], classes: Any, codes: IntArray, n_planes: Any
+) -> None:
+    """One ``DataQualityWarning`` for each concern about the columns and classes of a table."""
+    counts = np.bincount(codes, minlength=len(classes))
+    for concern in [
+        *_about_columns(columns, names),
+        *_about_classes(classes.tolist(), counts, n_planes),
+    ]:
+        warnings.warn(concern, DataQualityWarning, stacklevel=5)
+
+
+def _about_columns(columns: ColumnRange, names: tuple[str, ...]) -> list[str]:
+    concerns = [
+        f"Column {names[j]!r} varies by less than 1e-300 and is taken as constant."
+        for j in columns.nearly_constant
+    ]
+    if len(columns.varying) == 0:
+        concerns.append("Every column is constant: the model can only give class shares.")
+    return concerns
+
+
+def _about_classes(labels: list[Any], counts: IntArray, n_planes: Any) -> list[str]:
+    n_rows = int(counts.sum())
+    concerns = []
+    for label, count in zip(labels, counts, strict=True):
+        if count == 0:
+            concerns.append(f"Class {label!r} has no row of positive weight.")
+        elif count == 1 and n_rows > len(labels):
+            concerns.append(f"Class {label!r} has one row only.")
+        wanted = n_planes.get(label) if isinstance(n_planes, dict) else n_planes
+        if not isinstance(wanted, str) and wanted is not None and wanted > max(count, 1):
+            concerns.append(
+                f"Class {label!r} has {count} rows for {wanted} planes: it gets one plane for "
+                "each distinct row."
+            )
+    if len(labels) > 0.5 * n_rows:
+        concerns.append(
+            f"The number of classes ({len(labels)}) is greater than 50 % of the number of rows "
+            f"({n_rows})."
+        )
+    return concerns

@@ -1,0 +1,168 @@
+"""Recipe: every knob of training in one frozen, checked value.
+
+``Recipe()`` is our default; ``Recipe(**PAPER)`` is the paper's recipe to the letter (appendix,
+"Training hyperparameters"). The estimator's parameters carry the same names and meanings.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from geomix.errors import InvalidParameterError
+
+SHARPNESS_RANGE = (1e-6, 1e6)
+
+# The paper's default recipe. What it leaves open is settled here: learning rate 0.01, usage
+# floor 0.01, gradient norm clipped at 5, at most 200 epochs, 256 frequencies.
+PAPER: Mapping[str, Any] = {
+    "n_planes": "auto",
+    "max_planes": 4,
+    "lift": "auto",
+    "n_frequencies": 256,
+    "gamma": "auto",
+    "orthogonal": False,
+    "pca": "auto",
+    "sharpness": 6.0,
+    "sharpness_start": 3.0,
+    "l2": 1e-4,
+    "usage_beta": 0.5,
+    "usage_delta": 0.01,
+    "usage_average": "batch",
+    "label_smoothing": 0.02,
+    "init": "auto",
+    "solver": "adam",
+    "learning_rate": 0.01,
+    "schedule": "cosine",
+    "batch_size": 256,
+    "max_iter": 200,
+    "clip_norm": 5.0,
+    "max_weight_norm": None,
+    "validation_fraction": 0.2,
+    "early_stopping": "plain",
+    "patience": 12,
+    "calibrate": True,
+    "refit": False,
+}
+
+
+def _refuse(name: str, value: object, expected: str) -> None:
+    raise InvalidParameterError(f"Got {name}={value!r}; expected {expected}.")
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: object) -> bool:
+    return (
+        isinstance(value, numbers.Real)
+        and not isinstance(value, bool)
+        and math.isfinite(float(value))
+    )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained. See ``GeometricMixtureClassifier`` for what each knob does."""
+
+    n_planes: Any = "auto"
+    max_planes: int = 4
+    lift: str = "auto"
+    n_frequencies: int = 256
+    gamma: Any = "auto"
+    orthogonal: bool = True
+    standardize: bool = True
+    pca: Any = "auto"
+    sharpness: float = 6.0
+    sharpness_start: float = 3.0
+    l2: Any = "auto"
+    usage_beta: float = 0.5
+    usage_delta: float = 0.01
+    usage_average: str = "batch"
+    label_smoothing: float = 0.02
+    correct_prior: bool = False
+    init: str = "auto"
+    solver: str = "auto"
+    learning_rate: float = 0.01
+    schedule: str = "cosine"
+    batch_size: int = 256
+    max_iter: int = 300
+    tol: float = 1e-5
+    clip_norm: float | None = 5.0
+    max_weight_norm: float | None = None
+    validation_fraction: float = 0.2
+    early_stopping: str = "calibrated"
+    patience: int = 12
+    calibrate: bool = True
+    refit: bool = True
+
+    def __post_init__(self) -> None:
+        self._check_choices()
+        self._check_planes()
+        self._check_counts()
+        self._check_numbers()
+        self._check_switches()
+
+    def _check_choices(self) -> None:
+        for name, choices in {
+            "lift": ("auto", "linear", "fourier"),
+            "usage_average": ("batch", "running"),
+            "init": ("auto", "kmeans", "logistic", "random"),
+            "solver": ("auto", "adam", "lbfgs"),
+            "early_stopping": ("calibrated", "plain", "off"),
+            "schedule": ("cosine", "exponential", "constant"),
+        }.items():
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in choices:
+                _refuse(name, value, "one of " + ", ".join(map(repr, choices)))
+
+    def _check_planes(self) -> None:
+        expected = '"auto", an integer of at least 1, or a dict of class label to such an integer'
+        value = self.n_planes
+        counts = value.values() if isinstance(value, Mapping) else [value]
+        if isinstance(value, str) and value == "auto":
+            return
+        if not all(_is_int(count) and count >= 1 for count in counts):
+            _refuse("n_planes", value, expected)
+
+    def _check_counts(self) -> None:
+        for name in ("max_planes", "n_frequencies", "batch_size", "max_iter", "patience"):
+            value = getattr(self, name)
+            if not _is_int(value) or value < 1:
+                _refuse(name, value, "an integer of at least 1")
+
+    def _check_numbers(self) -> None:
+        between = "a number between {} and {}"
+        for name in ("sharpness", "sharpness_start"):
+            self._check_real(name, *SHARPNESS_RANGE, between.format(*SHARPNESS_RANGE))
+        if self.l2 != "auto":
+            self._check_real("l2", 0.0, 1e6, '"auto" or ' + between.format(0, 1e6))
+        if self.gamma != "auto":
+            self._check_real("gamma", 1e-300, 1e300, '"auto" or a positive number')
+        self._check_real("usage_beta", 0.0, 1e6, between.format(0, 1e6))
+        self._check_real("usage_delta", 1e-12, 1e6, between.format(1e-12, 1e6))
+        self._check_real("label_smoothing", 0.0, 0.9, between.format(0, 0.9))
+        self._check_real("learning_rate", 1e-12, 1e6, between.format(1e-12, 1e6))
+        self._check_real("tol", 0.0, 1.0, between.format(0, 1))
+        self._check_real("validation_fraction", 0.01, 0.9, between.format(0.01, 0.9))
+        for name in ("clip_norm", "max_weight_norm"):
+            if getattr(self, name) is not None:
+                self._check_real(name, 1e-12, 1e100, "None or a positive number")
+        if self.pca not in ("auto", None) and not _is_int(self.pca):
+            self._check_real("pca", 1e-6, 1.0, '"auto", None, a share of variance or a count')
+        elif _is_int(self.pca) and self.pca < 1:
+            _refuse("pca", self.pca, '"auto", None, a share of variance or a count')
+
+    def _check_real(self, name: str, low: float, high: float, expected: str) -> None:
+        value = getattr(self, name)
+        if not _is_real(value) or not low <= value <= high:
+            _refuse(name, value, expected)
+
+    def _check_switches(self) -> None:
+        for name in ("orthogonal", "standardize", "correct_prior", "calibrate", "refit"):
+            if not isinstance(getattr(self, name), bool):
+                _refuse(name, getattr(self, name), "True or False")

@@ -1,0 +1,277 @@
+"""The loop: rows -> kernel -> solver, while the pooling sharpens.
+
+``train_planes`` improves given planes on lifted rows (``rows.X`` holds phi). Validation loss
+is always taken at the final sharpness, because that is the model that will answer; the best
+planes by it are restored however training ends.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from geomix import kernel
+from geomix.adam import adam_start, adam_step, clip_norm
+from geomix.anneal import learning_rate_at, sharpness_at
+from geomix.arrays import FloatArray, IntArray
+from geomix.calibration import PRIOR_SCALE, calibrate
+from geomix.history import Record
+from geomix.lbfgs import Enough, minimize
+from geomix.objective import BatchTerms, penalised, usage_penalty
+from geomix.planes import Planes
+from geomix.recipe import Recipe
+from geomix.rows import Rows
+
+# ``solver="auto"``: full batches pay off up to this many multiply-adds per pass.
+LARGEST_FULL_BATCH = 3e8
+SHARPNESS_STAGES = 4
+ITERATIONS_PER_EARLY_STAGE = 25
+ROUNDS_AT_FINAL_SHARPNESS = 3
+EPOCHS_TO_SHARPEN = 0.5
+RUNNING_USAGE_DECAY = 0.9
+SMALLEST_GAIN = 1e-4
+MOST_STEP_HALVINGS = 10
+
+# Told of every iteration and its planes; answers True to end training there.
+Watch = Callable[[Record, Planes], "bool | None"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Planes after training. ``n_best`` is the iteration they come from (1-based)."""
+
+    planes: Planes
+    records: list[Record]
+    n_best: int
+    stopped: str
+
+
+def train_planes(
+    planes: Planes,
+    train: Rows,
+    valid: Rows | None,
+    recipe: Recipe,
+    l2: float,
+    rng: np.random.Generator,
+    watch: Watch,
+    phase: str = "fit",
+    max_iter: int | None = None,
+) -> Trained:
+    """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work."""
+    run = _Run(train, valid, recipe, l2, watch, phase, max_iter or recipe.max_iter)
+    solver = recipe.solver
+    if solver == "auto":
+        solver = "lbfgs" if len(train) * planes.weights.size <= LARGEST_FULL_BATCH else "adam"
+    if solver == "lbfgs":
+        return _train_lbfgs(planes, run)
+    return _train_adam(planes, run, rng)
+
+
+@dataclass(eq=False)
+class _Run:
+    """What both solvers share: data, records, and the best planes so far."""
+
+    train: Rows
+    valid: Rows | None
+    recipe: Recipe
+    l2: float
+    watch: Watch
+    phase: str
+    max_iter: int
+    records: list[Record] = field(default_factory=list)
+    best_planes: Planes | None = None
+    best_loss: float = np.inf
+    n_best: int = 0
+    n_since_best: int = 0
+    asked_to_stop: bool = False
+
+    @property
+    def has_valid(self) -> bool:
+        return self.valid is not None and len(self.valid) > 0
+
+    def penalty(self, usage: FloatArray) -> FloatArray:
+        return usage_penalty(usage, self.l2, self.recipe.usage_beta, self.recipe.usage_delta)
+
+    def step_done(
+        self,
+        planes: Planes,
+        sharpness: float,
+        loss: float,
+        *,
+        learning_rate: float | None = None,
+        judge: bool = True,
+    ) -> None:
+        """Record an iteration, tell the watcher, and remember the planes if they are best.
+
+        ``judge=False`` leaves the held-out rows unasked: these planes are not for keeping.
+        """
+        iteration = len(self.records) + 1
+        valid_loss = self.valid_loss(planes) if self.has_valid and judge else None
+        record = Record(self.phase, iteration, sharpness, loss, valid_loss, learning_rate)
+        self.records.append(record)
+        if valid_loss is not None:
+            # Waiting ends only with a gain that matters; any gain is worth remembering.
+            gain = self.best_loss - valid_loss
+            self.n_since_best = 0 if gain > SMALLEST_GAIN * valid_loss else self.n_since_best + 1
+            if gain > 0:
+                self.best_planes, self.best_loss, self.n_best = planes, valid_loss, iteration
+        self.asked_to_stop = bool(self.watch(record, planes))
+
+    def valid_loss(self, planes: Planes) -> float:
+        """Held-out loss at the final sharpness: of the calibrated probabilities, or plain."""
+        valid, sharpness = self.valid, self.recipe.sharpness
+        assert valid is not None
+        if self.recipe.early_stopping == "plain":
+            return kernel.cross_entropy(planes, sharpness, valid.X, valid.y, valid.weight)
+        S = kernel.pool(planes.scores(valid.X), planes.class_start, sharpness)[0]
+        return calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
+
+    @property
+    def out_of_patience(self) -> bool:
+        return self.n_since_best >= self.recipe.patience and self.recipe.early_stopping != "off"
+
+    @property
+    def must_stop(self) -> bool:
+        return self.asked_to_stop or self.out_of_patience
+
+    def why_stopped(self, otherwise: str) -> str:
+        if self.asked_to_stop:
+            return "asked"
+        return "patience" if self.out_of_patience else otherwise
+
+    def finish(self, planes: Planes, stopped: str) -> Trained:
+        if self.has_valid and self.best_planes is not None:
+            planes = self.best_planes
+        n_best = self.n_best if self.has_valid else len(self.records)
+        return Trained(planes, self.records, max(n_best, 1), stopped)
+
+
+# --- L-BFGS: full batches, sharpness raised in stages, the usage penalty frozen within each ---
+
+
+def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
+    recipe = run.recipe
+    if planes.n_planes == planes.n_classes:  # one plane per class: sharpness has no effect
+        stages = np.array([recipe.sharpness])
+    else:
+        stages = np.linspace(recipe.sharpness_start, recipe.sharpness, SHARPNESS_STAGES)
+    stopped = "max_iter"
+    for sharpness in stages[:-1]:
+        limit = min(ITERATIONS_PER_EARLY_STAGE, run.max_iter - len(run.records))
+        planes, _ = _lbfgs_stage(planes, float(sharpness), limit, run, judge=False)
+    for _ in range(ROUNDS_AT_FINAL_SHARPNESS):
+        limit = run.max_iter - len(run.records)
+        n_before, run.n_since_best = len(run.records), 0
+        planes, converged = _lbfgs_stage(planes, float(stages[-1]), limit, run, judge=True)
+        stopped = run.why_stopped("converged" if converged else "max_iter")
+        # Another round only refreshes the usage that the penalty was frozen at.
+        n_done = len(run.records) - n_before
+        if not converged or n_done <= 1 or len(stages) == 1 or recipe.usage_beta == 0.0:
+            break
+    return run.finish(planes, stopped)
+
+
+def _lbfgs_stage(
+    planes: Planes, sharpness: float, limit: int, run: _Run, *, judge: bool
+) -> tuple[Planes, bool]:
+    if limit <= 0 or run.asked_to_stop:
+        return planes, False
+    train, recipe = run.train, run.recipe
+
+    def terms(at: Planes) -> BatchTerms:
+        return kernel.batch_terms(
+            at, sharpness, train.X, train.y, train.weight, recipe.label_smoothing
+        )
+
+    coefficients = run.penalty(terms(planes).mean_usage)
+    value = np.inf
+
+    def objective(vector: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal value
+        at = planes.with_vector(vector)
+        value, gradient = penalised(terms(at), at, coefficients)
+        return value, gradient
+
+    def on_iterate(vector: FloatArray) -> None:
+        run.step_done(planes.with_vector(vector), sharpness, value, judge=judge)
+        if run.must_stop:
+            raise Enough
+
+    vector, converged = minimize(
+        objective, planes.as_vector(), max_iter=limit, tol=recipe.tol, on_iterate=on_iterate
+    )
+    return _cap_norms(planes.with_vector(vector), recipe.max_weight_norm), converged
+
+
+# --- Adam: mini-batches, sharpness raised along the first half of the epochs ---
+
+
+def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
+    recipe, train = run.recipe, run.train
+    vector = planes.as_vector()
+    state = adam_start(len(vector))
+    usage: FloatArray = np.repeat(1.0 / planes.per_class, planes.per_class)
+    slowdown, halvings, epoch = 1.0, 0, 0
+    while epoch < run.max_iter and not run.must_stop:
+        progress = epoch / run.max_iter
+        sharpness = sharpness_at(
+            progress / EPOCHS_TO_SHARPEN, recipe.sharpness_start, recipe.sharpness
+        )
+        rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
+        before = vector, state, usage
+        loss = 0.0
+        for batch in _batches(len(train), recipe.batch_size, rng):
+            rows = train.take(batch)
+            at = planes.with_vector(vector)
+            terms = kernel.batch_terms(
+                at, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
+            )
+            usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
+            value, gradient = penalised(terms, at, run.penalty(usage))
+            loss += value * len(batch) / len(train)
+            gradient = clip_norm(gradient, recipe.clip_norm)
+            state, vector = adam_step(state, vector, gradient, rate)
+            if recipe.max_weight_norm is not None:
+                capped = _cap_norms(planes.with_vector(vector), recipe.max_weight_norm)
+                vector = capped.as_vector()
+        if not (np.isfinite(loss) and np.isfinite(vector).all()):
+            vector, state, usage = before
+            slowdown, halvings = slowdown / 2.0, halvings + 1
+            if halvings > MOST_STEP_HALVINGS:
+                warnings.warn(
+                    f"Training diverged at learning_rate={recipe.learning_rate!r} and still did "
+                    f"after halving it {MOST_STEP_HALVINGS} times; the best planes so far are "
+                    "kept. Use a smaller learning_rate, or standardised columns.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+                return run.finish(planes.with_vector(vector), "diverged")
+            continue
+        epoch += 1
+        run.step_done(planes.with_vector(vector), sharpness, loss, learning_rate=rate)
+    return run.finish(planes.with_vector(vector), run.why_stopped("max_iter"))
+
+
+def _batches(n_rows: int, size: int, rng: np.random.Generator) -> list[IntArray]:
+    """All rows once in random order, in nearly equal batches of about ``size``."""
+    order = rng.permutation(n_rows)
+    return np.array_split(order, max(round(n_rows / size), 1))
+
+
+def _next_usage(running: FloatArray, batch: FloatArray, average: str) -> FloatArray:
+    if average == "batch":
+        return batch
+    return RUNNING_USAGE_DECAY * running + (1.0 - RUNNING_USAGE_DECAY) * batch
+
+
+def _cap_norms(planes: Planes, largest: float | None) -> Planes:
+    """Scale down every weight vector that is longer than ``largest``."""
+    if largest is None:
+        return planes
+    norms = np.linalg.norm(planes.weights, axis=1, keepdims=True)
+    shrink = np.minimum(1.0, largest / np.maximum(norms, np.finfo(float).tiny))
+    return Planes(planes.weights * shrink, planes.biases, planes.class_start)
