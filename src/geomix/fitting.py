@@ -39,16 +39,13 @@ class _Task:
 
     rows: Rows
     valid: Rows | None
-    varying: IntArray
     n_classes: int
     wanted: IntArray | None
     recipe: Recipe
     seed: int
 
     def fold(self, train: Rows, valid: Rows | None) -> Fold:
-        return prepare_fold(
-            train, valid, self.varying, self.n_classes, self.wanted, self.recipe, self.seed
-        )
+        return prepare_fold(train, valid, self.n_classes, self.wanted, self.recipe, self.seed)
 
 
 @dataclass(frozen=True)
@@ -109,19 +106,21 @@ def _task(
     class_weight: FloatArray | None,
 ) -> _Task:
     if class_weight is not None:
-        rows = replace(rows, weight=rows.weight * class_weight[rows.y])
-        if valid is not None:
-            valid = replace(valid, weight=valid.weight * class_weight[valid.y])
-    column_ranges = column_range(rows.X)
+        rows = _class_weighted(rows, class_weight)
+        valid = None if valid is None else _class_weighted(valid, class_weight)
     return _Task(
-        distinct_rows(rows, column_ranges),
+        distinct_rows(rows, column_range(rows.X)),
         valid,
-        column_ranges.varying,
         len(classes),
         wanted_planes(recipe.n_planes, classes),
         recipe,
         seed,
     )
+
+
+def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
+    weight = rows.weight * class_weight[rows.y]
+    return replace(rows, weight=weight / weight.max())
 
 
 def _held_out_folds(task: _Task, history: History) -> list[Fold]:
@@ -149,7 +148,8 @@ def _choose(folds: list[Fold], task: _Task, refit: bool, history: History, watch
     nothing_to_choose = (
         len(lifts) == 1 and recipe.l2 != "auto" and (lifts[0] == "linear" or recipe.gamma != "auto")
     )
-    if not folds or (nothing_to_choose and not refit):
+    nothing_to_learn = not recipe.calibrate and recipe.early_stopping == "off"
+    if not folds or (nothing_to_choose and (not refit or nothing_to_learn)):
         return _Choice(default_candidate(recipe, lift=lifts[0]))
     winner, measured = choose_candidate(folds, recipe, task.seed, watch, lifts=lifts)
     history.trials.extend(one.as_trial(chosen=one is winner) for one in measured)

@@ -28,7 +28,7 @@ from geomix.lift import (
 )
 from geomix.planes import Planes
 from geomix.recipe import Recipe
-from geomix.rows import Rows
+from geomix.rows import Rows, column_range
 from geomix.streams import stream
 from geomix.training import Trained, train_planes
 
@@ -84,13 +84,14 @@ class Fitted:
 def prepare_fold(
     train: Rows,
     valid: Rows | None,
-    varying: IntArray,
     n_classes: int,
     wanted: IntArray | None,
     recipe: Recipe,
     seed: int,
 ) -> Fold:
     """Standardise, rotate and cluster ``train``; carry ``valid`` along."""
+    # A column that is constant in this part has nothing to teach, whatever it does elsewhere.
+    varying = column_range(train.X).varying
     standardize = fit_standardize(
         train.X, train.weight, varying, center_and_scale=recipe.standardize
     )

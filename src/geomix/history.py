@@ -34,7 +34,7 @@ class Trial:
     l2: float
     valid_loss: float
     temperature: float
-    n_iter: int
+    n_iter: int | None
     chosen: bool = False
 
 

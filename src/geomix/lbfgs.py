@@ -35,7 +35,7 @@ def minimize(
         on_iterate(last)
 
     options: dict[str, float] = {"maxiter": max_iter, "maxfun": 4 * max_iter + 20, "maxcor": 10}
-    options |= {"gtol": tol, "ftol": min(1e-3 * tol, 1e-9)}
+    options |= {"gtol": tol, "ftol": min(1e-4 * tol, 1e-9)}
     try:
         result = scipy_minimize(
             objective, start, jac=True, method="L-BFGS-B", callback=remember, options=options

@@ -47,7 +47,7 @@ class Standardize:
         if not isinstance(X, np.ndarray):
             return self._sparse(X)
         if len(self.kept) < self.n_columns:
-            X = X[:, self.kept]
+            X = np.take(X, self.kept, axis=1)  # C order, which X[:, kept] is not
         with np.errstate(over="ignore"):  # an overflow becomes inf, and the clip takes it back
             U: FloatArray = (X - self.mean) / self.scale
         np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
@@ -117,7 +117,7 @@ def fit_standardize(
         return Standardize(kept, np.zeros(len(kept)), np.ones(len(kept)), None, n_columns)
     share = row_weight / row_weight.sum()
     if isinstance(X, np.ndarray):
-        X = X[:, kept]
+        X = np.take(X, kept, axis=1)
         exponent = np.frexp(np.abs(X).max(axis=0))[1]
         X = np.ldexp(X, -exponent)
         mean = share @ X

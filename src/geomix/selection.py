@@ -35,7 +35,7 @@ class Measured:
     row_losses: FloatArray
     row_weights: FloatArray
     temperature: float
-    n_iter: int
+    n_iter: int | None
 
     @property
     def loss(self) -> float:
@@ -117,5 +117,6 @@ def _measure(
     y, weight = pooled(folds)
     temperature = fit_temperature(S, y, weight, PRIOR_SCALE) if recipe.calibrate else 1.0
     row_losses = -log_softmax(S / temperature)[np.arange(len(y)), y]
-    n_iter = int(np.median([fit.trained.n_best for fit in fits]))
+    n_best = [fit.trained.n_best for fit in fits if fit.trained.n_best is not None]
+    n_iter = int(np.median(n_best)) if n_best else None
     return Measured(candidate, row_losses, weight, temperature, n_iter)

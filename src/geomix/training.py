@@ -42,11 +42,15 @@ Watch = Callable[[Record, Planes], "bool | None"]
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Planes after training. ``n_best`` is the iteration they come from (1-based)."""
+    """Planes after training.
+
+    ``n_best`` is the iteration that did best on held-out rows, whose planes these are; None if
+    none were held out, or early stopping is off: then these are the last ones.
+    """
 
     planes: Planes
     records: list[Record]
-    n_best: int
+    n_best: int | None
     stopped: str
 
 
@@ -144,10 +148,9 @@ class _Run:
         return "patience" if self.out_of_patience else otherwise
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
-        if self.has_valid and self.best_planes is not None:
-            planes = self.best_planes
-        n_best = self.n_best if self.has_valid else len(self.records)
-        return Trained(planes, self.records, max(n_best, 1), stopped)
+        if self.best_planes is None or self.recipe.early_stopping == "off":
+            return Trained(planes, self.records, None, stopped)
+        return Trained(self.best_planes, self.records, self.n_best, stopped)
 
 
 # --- L-BFGS: full batches, sharpness raised in stages, the usage penalty frozen within each ---
