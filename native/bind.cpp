@@ -190,7 +190,7 @@ class Minimizer {
         need(length(coefficients) == length(biases), "One coefficient for each plane is needed.");
     }
 
-    // "moving", "converged" or "stuck"
+    // "moving" or "converged" after a step, "optimal" or "stuck" where none was possible
     std::string step()
     {
         Progress progress;
@@ -209,6 +209,7 @@ class Minimizer {
         if (progress == Progress::interrupted) throw nb::python_error();
         return progress == Progress::moving      ? "moving"
                : progress == Progress::converged ? "converged"
+               : progress == Progress::optimal   ? "optimal"
                                                  : "stuck";
     }
 
@@ -281,7 +282,7 @@ void bind_training(nb::module_& m, const char* rows_name, const char* minimizer_
                       In1<double>, double, double>(),
              nb::keep_alive<1, 2>())
         .def("step", &Minimizer<T>::step)
-        .def_prop_ro("vector", &Minimizer<T>::vector)
+        .def_prop_ro("vector", &Minimizer<T>::vector, nb::rv_policy::automatic)
         .def_prop_ro("value", &Minimizer<T>::value);
     m.def("adam_epoch", &adam_epoch<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("order").noconvert(), nb::arg("class_start"),

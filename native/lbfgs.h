@@ -13,7 +13,8 @@
 
 namespace geomix {
 
-enum class Progress { moving, converged, stuck, interrupted };
+// moving, converged: a step was made; optimal, stuck: none was, the start was as good as it gets.
+enum class Progress { moving, converged, optimal, stuck, interrupted };
 
 class Lbfgs {
   public:
@@ -33,7 +34,7 @@ class Lbfgs {
     {
         if (!started_ && !objective(x_, value_, gradient_)) return Progress::interrupted;
         started_ = true;
-        if (largest_entry(gradient_) <= gradient_tol_) return Progress::converged;
+        if (largest_entry(gradient_) <= gradient_tol_) return Progress::optimal;
         set_direction();
         Search search = line_search(objective);
         if (search.failed && !memory_.empty()) {  // a stale curvature: forget it, go downhill

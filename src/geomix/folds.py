@@ -167,8 +167,8 @@ def held_out_scores(fitted: Fitted, fold: Fold, recipe: Recipe) -> FloatArray:
     """Class scores of the held-out rows, uncalibrated."""
     assert fold.valid is not None
     planes = fitted.trained.planes
-    Z = planes.scores(fitted.lift(fold.valid.X))
-    return kernel.pool(Z, planes.class_start, recipe.sharpness)[0]
+    rows = kernel.training_rows(fitted.lift(fold.valid.X), fold.valid.y, fold.valid.weight)
+    return rows.class_scores(planes, recipe.sharpness)
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:

@@ -72,10 +72,8 @@ def _from_centres(
         Planes(centres * (scale / spread), biases * (scale / spread), class_start)
         for scale in SCALES
     ]
-    losses = [
-        kernel.cross_entropy(planes, sharpness, sample.X, sample.y, sample.weight)
-        for planes in scaled
-    ]
+    measured = kernel.training_rows(sample.X, sample.y, sample.weight)
+    losses = [measured.cross_entropy(planes, sharpness) for planes in scaled]
     return scaled[int(np.argmin(losses))]
 
 

@@ -14,6 +14,11 @@ class Enough(Exception):
     """Raised by ``on_iterate`` to end the minimisation at the current point."""
 
 
+def value_tol(tol: float) -> float:
+    """Relative decrease of one iteration below which a gradient tolerance counts as reached."""
+    return min(1e-4 * tol, 1e-9)
+
+
 def minimize(
     objective: Callable[[FloatArray], tuple[float, FloatArray]],
     start: FloatArray,
@@ -35,7 +40,7 @@ def minimize(
         on_iterate(last)
 
     options: dict[str, float] = {"maxiter": max_iter, "maxfun": 4 * max_iter + 20, "maxcor": 10}
-    options |= {"gtol": tol, "ftol": min(1e-4 * tol, 1e-9)}
+    options |= {"gtol": tol, "ftol": value_tol(tol)}
     try:
         result = scipy_minimize(
             objective, start, jac=True, method="L-BFGS-B", callback=remember, options=options

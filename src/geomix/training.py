@@ -10,18 +10,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from geomix import kernel
-from geomix.adam import adam_start, adam_step, clip_norm
+from geomix.adam import AdamState, adam_start, adam_step, clip_norm
 from geomix.anneal import learning_rate_at, sharpness_at
-from geomix.arrays import FloatArray, IntArray
-from geomix.calibration import PRIOR_SCALE, calibrate
+from geomix.arrays import CenteredSparse, FloatArray, IntArray
+from geomix.calibration import PRIOR_SCALE
 from geomix.history import Record
-from geomix.lbfgs import Enough, minimize
-from geomix.objective import BatchTerms, penalised, usage_penalty
+from geomix.kernel import TrainingRows
+from geomix.lbfgs import Enough
+from geomix.objective import penalised, usage_penalty
 from geomix.planes import Planes
 from geomix.recipe import Recipe
 from geomix.rows import Rows
@@ -97,6 +99,15 @@ class _Run:
     def has_valid(self) -> bool:
         return self.valid is not None and len(self.valid) > 0
 
+    @cached_property
+    def train_rows(self) -> TrainingRows:
+        return kernel.training_rows(self.train.X, self.train.y, self.train.weight)
+
+    @cached_property
+    def valid_rows(self) -> TrainingRows:
+        assert self.valid is not None
+        return kernel.training_rows(self.valid.X, self.valid.y, self.valid.weight)
+
     def penalty(self, usage: FloatArray) -> FloatArray:
         return usage_penalty(usage, self.l2, self.recipe.usage_beta, self.recipe.usage_delta)
 
@@ -130,9 +141,9 @@ class _Run:
         valid, sharpness = self.valid, self.recipe.sharpness
         assert valid is not None
         if self.recipe.early_stopping == "plain":
-            return kernel.cross_entropy(planes, sharpness, valid.X, valid.y, valid.weight)
-        S = kernel.pool(planes.scores(valid.X), planes.class_start, sharpness)[0]
-        return calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
+            return self.valid_rows.cross_entropy(planes, sharpness)
+        S = self.valid_rows.class_scores(planes, sharpness)
+        return kernel.calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
 
     @property
     def out_of_patience(self) -> bool:
@@ -183,41 +194,36 @@ def _lbfgs_stage(
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
-    train, recipe = run.train, run.recipe
+    recipe, rows = run.recipe, run.train_rows
+    usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
 
-    def terms(at: Planes) -> BatchTerms:
-        return kernel.batch_terms(
-            at, sharpness, train.X, train.y, train.weight, recipe.label_smoothing
-        )
-
-    coefficients = run.penalty(terms(planes).mean_usage)
-    value = np.inf
-
-    def objective(vector: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal value
-        at = planes.with_vector(vector)
-        value, gradient = penalised(terms(at), at, coefficients)
-        return value, gradient
-
-    def on_iterate(vector: FloatArray) -> None:
-        run.step_done(planes.with_vector(vector), sharpness, value, judge=judge)
+    def on_iterate(at: Planes, value: float) -> None:
+        run.step_done(at, sharpness, value, judge=judge)
         if run.must_stop:
             raise Enough
 
-    vector, converged = minimize(
-        objective, planes.as_vector(), max_iter=limit, tol=recipe.tol, on_iterate=on_iterate
+    planes, converged = kernel.minimize(
+        rows,
+        planes,
+        sharpness,
+        recipe.label_smoothing,
+        run.penalty(usage),
+        max_iter=limit,
+        tol=recipe.tol,
+        on_iterate=on_iterate,
     )
-    return _cap_norms(planes.with_vector(vector), recipe.max_weight_norm), converged
+    return _cap_norms(planes, recipe.max_weight_norm), converged
 
 
 # --- Adam: mini-batches, sharpness raised along the first half of the epochs ---
 
 
 def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
-    recipe, train = run.recipe, run.train
-    vector = planes.as_vector()
-    state = adam_start(len(vector))
+    recipe = run.recipe
+    state = adam_start(planes.weights.size + planes.biases.size)
     usage: FloatArray = np.repeat(1.0 / planes.per_class, planes.per_class)
+    native = kernel.is_native and not isinstance(run.train.X, CenteredSparse)
+    epoch_of = _native_epoch if native else _numpy_epoch
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
         progress = epoch / run.max_iter
@@ -225,38 +231,83 @@ def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
             progress / EPOCHS_TO_SHARPEN, recipe.sharpness_start, recipe.sharpness
         )
         rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
-        before = vector, state, usage
-        loss = 0.0
-        for batch in _batches(len(train), recipe.batch_size, rng):
-            rows = train.take(batch)
-            at = planes.with_vector(vector)
-            terms = kernel.batch_terms(
-                at, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
-            )
-            usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
-            value, gradient = penalised(terms, at, run.penalty(usage))
-            loss += value * len(batch) / len(train)
-            gradient = clip_norm(gradient, recipe.clip_norm)
-            state, vector = adam_step(state, vector, gradient, rate)
-            if recipe.max_weight_norm is not None:
-                capped = _cap_norms(planes.with_vector(vector), recipe.max_weight_norm)
-                vector = capped.as_vector()
-        if not (np.isfinite(loss) and np.isfinite(vector).all()):
-            vector, state, usage = before
+        moved, now, used, loss = epoch_of(planes, state, usage, run, sharpness, rate, rng)
+        if not (np.isfinite(loss) and np.isfinite(moved.as_vector()).all()):
             slowdown, halvings = slowdown / 2.0, halvings + 1
             if halvings > MOST_STEP_HALVINGS:
-                warnings.warn(
-                    f"Training diverged at learning_rate={recipe.learning_rate!r} and still did "
-                    f"after halving it {MOST_STEP_HALVINGS} times; the best planes so far are "
-                    "kept. Use a smaller learning_rate, or standardised columns.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-                return run.finish(planes.with_vector(vector), "diverged")
+                _warn_diverged(recipe)
+                return run.finish(planes, "diverged")
             continue
+        planes, state, usage = moved, now, used
         epoch += 1
-        run.step_done(planes.with_vector(vector), sharpness, loss, learning_rate=rate)
-    return run.finish(planes.with_vector(vector), run.why_stopped("max_iter"))
+        run.step_done(planes, sharpness, loss, learning_rate=rate)
+    return run.finish(planes, run.why_stopped("max_iter"))
+
+
+def _warn_diverged(recipe: Recipe) -> None:
+    warnings.warn(
+        f"Training diverged at learning_rate={recipe.learning_rate!r} and still did "
+        f"after halving it {MOST_STEP_HALVINGS} times; the best planes so far are "
+        "kept. Use a smaller learning_rate, or standardised columns.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def _native_epoch(
+    planes: Planes,
+    state: AdamState,
+    usage: FloatArray,
+    run: _Run,
+    sharpness: float,
+    rate: float,
+    rng: np.random.Generator,
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    recipe, train = run.recipe, run.train
+    return kernel.adam_epoch(
+        train.X,
+        train.y,
+        train.weight,
+        rng.permutation(len(train)),
+        planes,
+        state,
+        usage,
+        sharpness=sharpness,
+        label_smoothing=recipe.label_smoothing,
+        batch_size=recipe.batch_size,
+        learning_rate=rate,
+        l2=run.l2,
+        usage_beta=recipe.usage_beta,
+        usage_delta=recipe.usage_delta,
+        usage_decay=0.0 if recipe.usage_average == "batch" else RUNNING_USAGE_DECAY,
+        clip_norm=recipe.clip_norm or 0.0,
+        max_weight_norm=recipe.max_weight_norm or 0.0,
+    )
+
+
+def _numpy_epoch(
+    planes: Planes,
+    state: AdamState,
+    usage: FloatArray,
+    run: _Run,
+    sharpness: float,
+    rate: float,
+    rng: np.random.Generator,
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    recipe, train = run.recipe, run.train
+    loss = 0.0
+    for batch in _batches(len(train), recipe.batch_size, rng):
+        rows = train.take(batch)
+        terms = kernel.batch_terms(
+            planes, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
+        )
+        usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
+        value, gradient = penalised(terms, planes, run.penalty(usage))
+        loss += value * len(batch) / len(train)
+        gradient = clip_norm(gradient, recipe.clip_norm)
+        state, vector = adam_step(state, planes.as_vector(), gradient, rate)
+        planes = _cap_norms(planes.with_vector(vector), recipe.max_weight_norm)
+    return planes, state, usage, loss
 
 
 def _batches(n_rows: int, size: int, rng: np.random.Generator) -> list[IntArray]:
