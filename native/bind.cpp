@@ -395,9 +395,11 @@ void bind_prediction(nb::module_& m)
         .def("predict_proba", method(&Answers::probabilities), nb::arg("X").noconvert())
         .def("scorer", [](const Predictor& self, nb::tuple labels, nb::object contributions,
                           nb::object explanation) {
-            return nb::steal(new_scorer(self.model, labels.ptr(), contributions.ptr(),
-                                        explanation.ptr()));
-        });
+            PyObject* made = new_scorer(self.model, labels.ptr(), contributions.ptr(),
+                                        explanation.ptr());
+            if (made == nullptr) throw nb::python_error();
+            return nb::steal(made);
+        }, nb::arg("labels"), nb::arg("contributions").none(), nb::arg("explanation"));
     m.def("fourier_f64", &fourier<double>, nb::arg("V").noconvert(), nb::arg("frequencies"));
     m.def("fourier_f32", &fourier<float>, nb::arg("V").noconvert(), nb::arg("frequencies"));
 }

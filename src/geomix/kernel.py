@@ -43,6 +43,7 @@ __all__ = [
     "kmeans",
     "minimize",
     "nearest",
+    "plain",
     "pool",
     "predictor",
     "scorer",
@@ -83,7 +84,7 @@ class NativeRows:
     def __init__(self, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self.is_single = X.dtype == np.float32
         make = _native.Rows32 if self.is_single else _native.Rows64
-        self.packed = make(_plain(X), _codes(y), _doubles(weight))
+        self.packed = make(plain(X), _codes(y), _doubles(weight))
         self._total_weight = float(np.sum(weight))
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
@@ -219,7 +220,7 @@ def adam_epoch(
     vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
     usage = usage.copy()
     loss, n_steps = _native.adam_epoch(
-        _plain(X),
+        plain(X),
         _codes(y),
         _doubles(weight),
         _codes(order),
@@ -281,7 +282,7 @@ def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
 def fourier(V: FloatArray, frequencies: FloatArray, dtype: Any = np.float64) -> FloatArray:
     """Native sqrt(1/D) [cos(V Omega); sin(V Omega)], in float64 or rounded to float32."""
     make = _native.fourier_f32 if dtype == np.float32 else _native.fourier_f64
-    return make(_plain(V), _doubles(frequencies))
+    return make(plain(V), _doubles(frequencies))
 
 
 def predictor(
@@ -322,7 +323,7 @@ def scorer(
 # --- arrays as the native code wants them ---
 
 
-def _plain(X: FloatArray) -> FloatArray:
+def plain(X: FloatArray) -> FloatArray:
     """X with whole-number strides, aligned; a copy only where it is not."""
     odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
     return X.copy() if odd else X

@@ -103,7 +103,7 @@ class GeometricMixture:
         if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):
             X = X.tocsr()
         else:
-            X = np.asarray(X, dtype=np.float64)
+            X = kernel.plain(np.asarray(X, dtype=np.float64))
         if len(X.shape) != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"Got X of shape {X.shape}; expected (n_rows, {self.n_features}), "
