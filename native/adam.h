@@ -236,7 +236,7 @@ class AdamEpoch {
         if (settings_.max_weight_norm <= 0.0) return;
         for (Index p = 0; p < n_planes_; ++p) {
             double* w = state_.vector + p * n_inputs_;
-            const double norm = std::sqrt(dot(w, w, static_cast<std::size_t>(n_inputs_)));
+            const double norm = std::sqrt(dot(w, w, n_inputs_));
             if (norm > settings_.max_weight_norm)
                 for (Index j = 0; j < n_inputs_; ++j) w[j] *= settings_.max_weight_norm / norm;
         }

@@ -12,6 +12,7 @@
 #include "answering.h"
 #include "bind_scorer.h"
 #include "calibration.h"
+#include "compress.h"
 #include "kmeans.h"
 #include "lbfgs.h"
 #include "objective.h"
@@ -404,6 +405,31 @@ void bind_prediction(nb::module_& m)
     m.def("fourier_f32", &fourier<float>, nb::arg("V").noconvert(), nb::arg("frequencies"));
 }
 
+Array2 basis_of(Table<float> X, Index n_sample, Index most, double tol)
+{
+    const Index d = width(X);
+    Vector basis;
+    {
+        nb::gil_scoped_release released;
+        basis = row_basis(strided(X), length(X), d, n_sample, most, tol);
+    }
+    const std::size_t columns = X.shape(1), rank = columns ? basis.size() / columns : 0;
+    return owned<Array2>(std::move(basis), {rank, columns});
+}
+
+nb::ndarray<nb::numpy, float, nb::ndim<2>> projected(Table<float> X, In2<double> basis)
+{
+    need(width(X) == width(basis), "X and the basis differ in the number of columns.");
+    const std::size_t n = X.shape(0), rank = basis.shape(0);
+    std::vector<float> out(n * rank);
+    {
+        nb::gil_scoped_release released;
+        const std::vector<float> single(basis.data(), basis.data() + basis.size());
+        project(strided(X), length(X), width(X), single, length(basis), out.data());
+    }
+    return owned<nb::ndarray<nb::numpy, float, nb::ndim<2>>, float>(std::move(out), {n, rank});
+}
+
 // --- calibration and clustering ---
 
 std::pair<double, double> calibrate_scores(In2<double> S, In1<Index> y, In1<double> weight,
@@ -496,6 +522,9 @@ NB_MODULE(_native, m)
     bind_training<double>(m, "Rows64", "Minimizer64");
     bind_training<float>(m, "Rows32", "Minimizer32");
     bind_prediction(m);
+    m.def("basis", &basis_of, nb::arg("X").noconvert(), nb::arg("n_sample"), nb::arg("most"),
+          nb::arg("tol"));
+    m.def("projected", &projected, nb::arg("X").noconvert(), nb::arg("basis"));
     m.def("calibrate", &calibrate_scores);
     m.def("kmeans", &cluster);
     m.def("nearest", &nearest_centre);

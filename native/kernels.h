@@ -83,6 +83,9 @@ struct TypedKernels {
     // Class scores of the first n_rows rows, row-major (n_rows, n_classes); scratch as for terms.
     void (*class_scores)(const Problem<T>&, const PanelRows<T>&, Index n_rows, double* out,
                          T* scratch);
+    // panel [group][n_inputs] times weights (n_outputs, n_inputs) into out [group][n_outputs].
+    void (*multiply)(const T* weights, const T* biases, Index n_outputs, Index n_inputs,
+                     const T* panel, Index n_groups, T* out);
 };
 
 // Sums over rows of the negative log-likelihood of softmax(b s) and what its derivatives need.
@@ -107,6 +110,9 @@ struct Kernels {
                               Index n_centres, Index n_columns, double* out);
     // S holds class scores [group][class][lane] with the row maximum taken off.
     Likelihood (*likelihood)(const PanelRows<double>& S, Index n_classes, double b);
+    // Products and sums of flat arrays, in 32 partial sums added up in a fixed tree.
+    double (*dot)(const double* a, const double* b, Index n);
+    void (*add_scaled)(double* a, double t, const double* d, Index n);  // a += t d
     // Lane-wise elementary functions, for tests of their accuracy.
     void (*exponential_f64)(const double* x, Index n, double* out);
     void (*exponential_f32)(const float* x, Index n, float* out);

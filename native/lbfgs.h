@@ -70,7 +70,7 @@ class Lbfgs {
         for (std::size_t i = memory_.size(); i-- > 0;) {
             const Memory& m = memory_[i];
             alpha[i] = m.rho * dot(m.s, direction_);
-            step_along(direction_, -alpha[i], m.y, direction_);
+            add_scaled(direction_, -alpha[i], m.y);
         }
         if (!memory_.empty()) {
             const Memory& last = memory_.back();
@@ -79,7 +79,7 @@ class Lbfgs {
         }
         for (std::size_t i = 0; i < memory_.size(); ++i) {
             const Memory& m = memory_[i];
-            step_along(direction_, alpha[i] - m.rho * dot(m.y, direction_), m.s, direction_);
+            add_scaled(direction_, alpha[i] - m.rho * dot(m.y, direction_), m.s);
         }
         for (double& d : direction_) d = -d;
     }
@@ -87,7 +87,8 @@ class Lbfgs {
     // Value and slope at x + t d, leaving point and gradient in the trial arrays.
     bool look(const Objective& objective, double t, Point& point)
     {
-        step_along(x_, t, direction_, trial_);
+        trial_ = x_;
+        add_scaled(trial_, t, direction_);
         if (!objective(trial_, point.value, trial_gradient_)) return false;
         point.t = t;
         point.slope = dot(trial_gradient_, direction_);
@@ -143,9 +144,9 @@ class Lbfgs {
 
     Progress accept(const Search& search)
     {
-        Memory m{Vector(x_.size()), Vector(x_.size()), 0.0};
-        step_along(trial_, -1.0, x_, m.s);
-        step_along(trial_gradient_, -1.0, gradient_, m.y);
+        Memory m{trial_, trial_gradient_, 0.0};
+        add_scaled(m.s, -1.0, x_);
+        add_scaled(m.y, -1.0, gradient_);
         const double sy = dot(m.s, m.y);
         if (sy > 2.2e-16 * dot(m.y, m.y)) {
             m.rho = 1.0 / sy;

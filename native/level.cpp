@@ -1,6 +1,7 @@
 // One CPU level: this file is compiled once for each, with GEOMIX_LEVEL naming the namespace.
 #include "distances.h"
 #include "elementary.h"
+#include "flat.h"
 #include "kernels.h"
 #include "panel.h"
 #include "predict.h"
@@ -54,14 +55,16 @@ static void sine_cosine_all(const double* x, Index n, double* sine, double* cosi
 extern const Kernels table;
 const Kernels table = {
     GEOMIX_TEXT(GEOMIX_LEVEL),
-    {pack<double>, terms<double>, cross_entropy<double>, class_scores<double>},
-    {pack<float>, terms<float>, cross_entropy<float>, class_scores<float>},
+    {pack<double>, terms<double>, cross_entropy<double>, class_scores<double>, multiply<double>},
+    {pack<float>, terms<float>, cross_entropy<float>, class_scores<float>, multiply<float>},
     answer,
     answer_row,
     fourier<double>,
     fourier<float>,
     squared_distances,
     likelihood,
+    dot,
+    add_scaled,
     exponential_all<double>,
     exponential_all<float>,
     logarithm_all<double>,

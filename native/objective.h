@@ -18,7 +18,7 @@ inline double penalised(const OwnedSums& terms, const double* vector, const doub
         const double* w = vector + p * n_inputs;
         const double* g = terms.sums.weights_gradient + p * n_inputs;
         const double twice = 2.0 * coefficients[p];
-        value += coefficients[p] * dot(w, w, static_cast<std::size_t>(n_inputs));
+        value += coefficients[p] * dot(w, w, n_inputs);
         for (Index j = 0; j < n_inputs; ++j)
             gradient[p * n_inputs + j] = g[j] * share + twice * w[j];
     }

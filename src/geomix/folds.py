@@ -7,7 +7,7 @@ distance) is learnt on the training part alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from geomix import kernel
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
 from geomix.budget import Clusters, find_clusters
+from geomix.features import Features, make_features
 from geomix.history import Record
 from geomix.initial import initial_planes
 from geomix.lift import (
@@ -35,6 +36,8 @@ from geomix.training import Trained, train_planes
 # ``pca="auto"``: above this many columns, keep the axes that hold this share of the variance.
 COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
+# Features of up to this many numbers wait on their fold for the next candidate of their lift.
+MOST_NUMBERS_TO_KEEP = 2**22
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Fold:
     valid: Rows | None
     clusters: Clusters
     typical_gamma: float
+    seen: dict[Any, Features] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +78,13 @@ Watch: TypeAlias = "Callable[[Record, Callable[[], Snapshot]], bool | None]"
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A candidate trained on a fold."""
+    """A candidate trained on a fold; ``compact`` are its planes over ``features``."""
 
     lift: Lift
     trained: Trained
     init: str
+    features: Features
+    compact: Planes
 
 
 def prepare_fold(
@@ -139,13 +145,9 @@ def train_on_fold(
     max_iter: int | None = None,
 ) -> Fitted:
     """Lift the rows, make the first planes and train them."""
-    lift = make_lift(candidate, fold, recipe, seed)
-    train = Rows(lift(fold.train.X), fold.train.y, fold.train.weight)
-    valid = None
-    if fold.valid is not None:
-        valid = Rows(lift(fold.valid.X), fold.valid.y, fold.valid.weight)
+    features = _features(candidate, fold, recipe, seed)
     planes, init = initial_planes(
-        train,
+        features.train,
         fold.clusters,
         recipe.init,
         recipe.sharpness_start,
@@ -154,21 +156,44 @@ def train_on_fold(
     )
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
-        return watch(record, lambda: Snapshot(fold.standardize, lift, now))
+        return watch(
+            record, lambda: Snapshot(fold.standardize, features.lift, features.expanded(now))
+        )
 
     rng = stream(seed, "batches")
     trained = train_planes(
-        planes, train, valid, recipe, candidate.l2, rng, watch_planes, phase, max_iter
+        planes,
+        features.train,
+        features.valid,
+        recipe,
+        candidate.l2,
+        rng,
+        watch_planes,
+        phase,
+        max_iter,
     )
-    return Fitted(lift, trained, init)
+    full = replace(trained, planes=features.expanded(trained.planes))
+    return Fitted(features.lift, full, init, features, trained.planes)
+
+
+def _features(candidate: Candidate, fold: Fold, recipe: Recipe, seed: int) -> Features:
+    """Features of the candidate's lift; made once per fold while they are small."""
+    key = candidate.lift, candidate.gamma_factor
+    if key not in fold.seen:
+        lift = make_lift(candidate, fold, recipe, seed)
+        features = make_features(lift, fold.train, fold.valid)
+        if features.train.X.shape[0] * features.train.X.shape[1] > MOST_NUMBERS_TO_KEEP:
+            return features
+        fold.seen[key] = features
+    return fold.seen[key]
 
 
 def held_out_scores(fitted: Fitted, fold: Fold, recipe: Recipe) -> FloatArray:
     """Class scores of the held-out rows, uncalibrated."""
-    assert fold.valid is not None
-    planes = fitted.trained.planes
-    rows = kernel.training_rows(fitted.lift(fold.valid.X), fold.valid.y, fold.valid.weight)
-    return rows.class_scores(planes, recipe.sharpness)
+    valid = fitted.features.valid
+    assert valid is not None
+    rows = kernel.training_rows(valid.X, valid.y, valid.weight)
+    return rows.class_scores(fitted.compact, recipe.sharpness)
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:

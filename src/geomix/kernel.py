@@ -37,10 +37,12 @@ __all__ = [
     "adam_epoch",
     "batch_terms",
     "calibrate",
+    "compressed",
     "cross_entropy",
-    "fourier",
+    "in_basis",
     "is_native",
     "kmeans",
+    "lifted",
     "minimize",
     "nearest",
     "plain",
@@ -52,6 +54,12 @@ __all__ = [
     "softmax",
     "training_rows",
 ]
+
+# A span is sought among this many rows, and used from this share of the features down; what
+# lies outside it has at most this squared length (Fourier features have length one).
+ROWS_FOR_SPAN = 512
+SPAN_WORTH_IT = 0.5
+LEFT_OUTSIDE_SPAN = 1e-7
 
 is_native = _native is not None
 # The CPU level in use: "scalar", "avx2", "avx512", or "" with NumPy.
@@ -279,10 +287,31 @@ def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
 # --- prediction ---
 
 
-def fourier(V: FloatArray, frequencies: FloatArray, dtype: Any = np.float64) -> FloatArray:
-    """Native sqrt(1/D) [cos(V Omega); sin(V Omega)], in float64 or rounded to float32."""
-    make = _native.fourier_f32 if dtype == np.float32 else _native.fourier_f64
-    return make(plain(V), _doubles(frequencies))
+def lifted(lift: Lift, V: Matrix) -> Matrix:
+    """Working features for training. Native Fourier features are float32: they are bounded by
+    one, so nothing is lost that training could learn, and they take half the time and room."""
+    frequencies = getattr(lift, "frequencies", None)
+    if not is_native or frequencies is None or isinstance(V, CenteredSparse):
+        return lift(V)
+    return _native.fourier_f32(plain(V), _doubles(frequencies))
+
+
+def compressed(Phi: Matrix) -> FloatArray | None:
+    """Orthonormal rows (rank, n_features) that span the rows of ``Phi``, or None.
+
+    Planes under an L2 penalty lie in the span of their rows. None where that span is no
+    smaller than half the features, or the features are not float32 (see ``lifted``).
+    """
+    if not is_native or isinstance(Phi, CenteredSparse) or Phi.dtype != np.float32:
+        return None
+    most = int(SPAN_WORTH_IT * Phi.shape[1])
+    basis: FloatArray = _native.basis(Phi, ROWS_FOR_SPAN, most, LEFT_OUTSIDE_SPAN)
+    return basis if len(basis) else None
+
+
+def in_basis(Phi: Any, basis: FloatArray) -> FloatArray:
+    """Rows of float32 features in the coordinates of ``basis``, (n_rows, rank)."""
+    return _native.projected(Phi, basis)
 
 
 def predictor(
