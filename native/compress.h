@@ -13,6 +13,14 @@
 
 namespace geomix {
 
+// What is left falls about geometrically with the rank, so a look at an early rank tells
+// whether `most` will do. A third more than that is still worth trying.
+inline bool hopeless(Index rank, Index most, double left, double tol)
+{
+    if (rank < 16 || rank % 16 != 0) return false;
+    return double(rank) * std::log(tol) / std::log(left) > 1.33 * double(most);
+}
+
 // Rows of the basis, (rank, n_columns); empty if `most` directions do not reach `tol`, the
 // squared length that may be left of any sampled row. Pivoted Gram-Schmidt, done twice over.
 inline Vector row_basis(const Strided<float>& X, Index n_rows, Index n_columns, Index n_sample,
@@ -29,7 +37,7 @@ inline Vector row_basis(const Strided<float>& X, Index n_rows, Index n_columns, 
     for (Index rank = 0;; ++rank) {
         const Index pivot = std::max_element(left.begin(), left.end()) - left.begin();
         if (n == 0 || left[pivot] <= tol) return basis;
-        if (rank == most) return {};
+        if (rank == most || (n > most && hopeless(rank, most, left[pivot], tol))) return {};
         const double* row = &sample[pivot * n_columns];
         Vector next(row, row + n_columns);
         for (int pass = 0; pass < 2; ++pass)

@@ -61,6 +61,7 @@ class Fold:
     clusters: Clusters
     typical_gamma: float
     seen: dict[Any, Features] = field(default_factory=dict)
+    trained: dict[Candidate, Fitted] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +147,20 @@ def train_on_fold(
 ) -> Fitted:
     """Lift the rows, make the first planes and train them."""
     features = _features(candidate, fold, recipe, seed)
-    planes, init = initial_planes(
-        features.train,
-        fold.clusters,
-        recipe.init,
-        recipe.sharpness_start,
-        recipe.label_smoothing,
-        stream(seed, "initial"),
-    )
+    # A neighbour that differs by the penalty alone is a better start than any first planes.
+    relatives = replace(candidate, l2=0.0)
+    neighbour = fold.trained.get(relatives) if phase == "choose" else None
+    if neighbour is None:
+        planes, init = initial_planes(
+            features.train,
+            fold.clusters,
+            recipe.init,
+            recipe.sharpness_start,
+            recipe.label_smoothing,
+            stream(seed, "initial"),
+        )
+    else:
+        planes, init = neighbour.compact, neighbour.init
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         return watch(
@@ -171,9 +178,13 @@ def train_on_fold(
         watch_planes,
         phase,
         max_iter,
+        n_before=0 if neighbour is None else neighbour.trained.n_iter,
     )
     full = replace(trained, planes=features.expanded(trained.planes))
-    return Fitted(features.lift, full, init, features, trained.planes)
+    fitted = Fitted(features.lift, full, init, features, trained.planes)
+    if phase == "choose":
+        fold.trained[relatives] = fitted
+    return fitted
 
 
 def _features(candidate: Candidate, fold: Fold, recipe: Recipe, seed: int) -> Features:

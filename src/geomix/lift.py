@@ -165,7 +165,7 @@ def with_rotation(
     )
 
 
-def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 1000) -> float:
+def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 500) -> float:
     """1 / median squared distance between rows: the kernel falls to 1/e at a typical distance."""
     if len(V) > n_rows:
         V = V[rng.choice(len(V), n_rows, replace=False)]
