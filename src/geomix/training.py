@@ -44,13 +44,13 @@ Watch = Callable[[Record, Planes], "bool | None"]
 class Trained:
     """Planes after training.
 
-    ``n_best`` is the iteration that did best on held-out rows, whose planes these are; None if
-    none were held out, or early stopping is off: then these are the last ones.
+    ``n_iter`` is the iteration they come from: the one that did best on held-out rows, or the
+    last one when none were held out or early stopping is off.
     """
 
     planes: Planes
     records: list[Record]
-    n_best: int | None
+    n_iter: int
     stopped: str
 
 
@@ -149,7 +149,7 @@ class _Run:
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
         if self.best_planes is None or self.recipe.early_stopping == "off":
-            return Trained(planes, self.records, None, stopped)
+            return Trained(planes, self.records, max(len(self.records), 1), stopped)
         return Trained(self.best_planes, self.records, self.n_best, stopped)
 
 
