@@ -126,7 +126,7 @@ def test_the_best_planes_are_restored_however_training_ends(parts, solver, max_i
     losses = [r.valid_loss for r in trained.records if r.valid_loss is not None]
     restored = cross_entropy(trained.planes, 6.0, valid.X, valid.y, valid.weight)
     assert restored == pytest.approx(min(losses), rel=1e-12)
-    assert trained.records[trained.n_best - 1].valid_loss == min(losses)
+    assert trained.records[trained.n_iter - 1].valid_loss == min(losses)
 
 
 def test_patience_ends_training_after_that_many_epochs_without_gain(parts):

@@ -42,8 +42,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     lift : {"auto", "linear", "fourier"}, default="auto"
         Working features: the columns themselves, random Fourier features of a Gaussian
         kernel, or whichever has the better held-out likelihood.
-    n_frequencies : int, default=256
-        Random frequencies D of the Fourier lift, which makes 2 D features.
+    n_frequencies : "auto" or int, default="auto"
+        Random frequencies D of the Fourier lift, which makes 2 D features. "auto" takes 16 for
+        each input, at least 128 and at most 512.
     gamma : "auto" or float, default="auto"
         Kernel width exp(-gamma ||x - y||^2) over standardised columns. "auto" tries multiples
         of one over the median squared distance.
@@ -83,8 +84,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     validation_fraction : float, default=0.2
         Rows of each class to hold out. Under 1000 distinct rows five folds take their place,
         under 50 nothing is held out.
-    early_stopping : {"calibrated", "plain", "off"}, default="calibrated"
+    early_stopping : {"auto", "calibrated", "plain", "off"}, default="auto"
         Stop by the held-out loss after temperature scaling, by the plain one, or not at all.
+        "auto" is "off" for L-BFGS with ``refit``, where the chosen penalty does that work, and
+        "calibrated" otherwise.
     patience : int, default=12
         Iterations without a gain on held-out rows before training stops.
     calibrate : bool, default=True
@@ -121,7 +124,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         *,
         max_planes: int = 4,
         lift: str = "auto",
-        n_frequencies: int = 256,
+        n_frequencies: Any = "auto",
         gamma: Any = "auto",
         orthogonal: bool = True,
         standardize: bool = True,
@@ -145,7 +148,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         clip_norm: float | None = 5.0,
         max_weight_norm: float | None = None,
         validation_fraction: float = 0.2,
-        early_stopping: str = "calibrated",
+        early_stopping: str = "auto",
         patience: int = 12,
         calibrate: bool = True,
         refit: bool = True,

@@ -86,8 +86,8 @@ def top_columns(model: GeometricMixture, k: int = 5) -> list[PlaneColumns]:
 def _own_responsibilities(model: GeometricMixture, X: Any, y: Any) -> tuple[FloatArray, IntArray]:
     """Responsibilities (n_rows, n_planes), and which of them belong to the row's own class."""
     y = np.asarray(y)
-    if y.shape != (len(X),):
-        raise ValueError(f"Got y of shape {y.shape}; expected ({len(X)},), one label per row.")
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"Got y of shape {y.shape}; expected {X.shape[:1]}, one label per row.")
     if not len(y) or not np.isin(y, model.classes).all():
         known = model.classes.tolist()
         raise ValueError(f"y must hold at least one label, all of them among {known!r}.")

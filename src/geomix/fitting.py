@@ -31,6 +31,8 @@ from geomix.streams import stream
 FEWEST_ROWS_TO_HOLD_OUT = 50
 FEWEST_ROWS_FOR_ONE_SPLIT = 1000
 N_FOLDS = 5
+# More training rows than this do not make the choice better, only slower.
+MOST_ROWS_TO_CHOOSE_FROM = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,11 @@ class _Task:
     wanted: IntArray | None
     recipe: Recipe
     seed: int
+
+    @property
+    def refit(self) -> bool:
+        """Whether the final planes learn from all rows, rather than from a part of them."""
+        return self.valid is None and self.recipe.refit
 
     def fold(self, train: Rows, valid: Rows | None) -> Fold:
         return prepare_fold(train, valid, self.n_classes, self.wanted, self.recipe, self.seed)
@@ -75,16 +82,12 @@ def fit_model(
     """
     history = History()
     task = _task(rows, classes, recipe, seed, valid, class_weight)
-    folds = _held_out_folds(task, history)
-    refit = valid is None and recipe.refit
-    choice = _choose(folds, task, refit, history, watch)
-    fold = folds[0] if folds and not refit else task.fold(task.rows, None)
-    fitted = train_on_fold(choice.candidate, fold, recipe, seed, watch, "fit", choice.n_iter)
-    temperature = choice.temperature
-    if fold.valid is not None and recipe.calibrate:
-        scores = held_out_scores(fitted, fold, recipe)
-        temperature = fit_temperature(scores, fold.valid.y, fold.valid.weight, PRIOR_SCALE)
-    _record(fitted, fold, history)
+    parts = _held_out_parts(task, history)
+    choice = _choose(parts, task, history, watch)
+    final = task.fold(task.rows, None) if task.refit or not parts else task.fold(*parts[0])
+    fitted = train_on_fold(choice.candidate, final, task.recipe, seed, watch, "fit", choice.n_iter)
+    _record(fitted, final, history)
+    temperature = _temperature(fitted, final, choice, recipe)
     planes = fitted.trained.planes
     if class_weight is not None and recipe.correct_prior:
         # Weighting by w_c multiplies the posterior by w_c; taking log w_c off the calibrated
@@ -92,7 +95,7 @@ def fit_model(
         planes = planes.with_class_bias(-temperature * np.log(class_weight))
     sharpness = float(recipe.sharpness)
     model = GeometricMixture(
-        classes, columns, fold.standardize, fitted.lift, planes, sharpness, temperature
+        classes, columns, final.standardize, fitted.lift, planes, sharpness, temperature
     )
     return model, history
 
@@ -108,6 +111,9 @@ def _task(
     if class_weight is not None:
         rows = _class_weighted(rows, class_weight)
         valid = None if valid is None else _class_weighted(valid, class_weight)
+    if recipe.early_stopping == "auto":
+        judged = valid is not None or not recipe.refit or recipe.solver == "adam"
+        recipe = replace(recipe, early_stopping="calibrated" if judged else "off")
     return _Task(
         distinct_rows(rows, column_range(rows.X)),
         valid,
@@ -123,11 +129,11 @@ def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
     return replace(rows, weight=weight / weight.max())
 
 
-def _held_out_folds(task: _Task, history: History) -> list[Fold]:
+def _held_out_parts(task: _Task, history: History) -> list[tuple[Rows, Rows]]:
     """Pairs of training and held-out rows: the user's, one split, five folds, or none."""
     rows, recipe = task.rows, task.recipe
     if task.valid is not None:
-        return [task.fold(rows, task.valid)]
+        return [(rows, task.valid)]
     if len(rows) < FEWEST_ROWS_TO_HOLD_OUT:
         history.notes.append(
             f"Only {len(rows)} distinct rows: nothing was held out, so lift and penalty were not "
@@ -135,26 +141,38 @@ def _held_out_folds(task: _Task, history: History) -> list[Fold]:
         )
         return []
     rng = stream(task.seed, "holdout")
-    if recipe.refit and len(rows) < FEWEST_ROWS_FOR_ONE_SPLIT:
-        parts = stratified_folds(rows.y, N_FOLDS, rng)
+    if task.refit and len(rows) < FEWEST_ROWS_FOR_ONE_SPLIT:
+        splits = stratified_folds(rows.y, N_FOLDS, rng)
     else:
-        parts = [stratified_split(rows.y, recipe.validation_fraction, rng)]
-    return [task.fold(rows.take(train), rows.take(valid)) for train, valid in parts if len(valid)]
+        splits = [stratified_split(rows.y, recipe.validation_fraction, rng)]
+    return [(rows.take(train), rows.take(valid)) for train, valid in splits if len(valid)]
 
 
-def _choose(folds: list[Fold], task: _Task, refit: bool, history: History, watch: Watch) -> _Choice:
+def _choose(parts: list[tuple[Rows, Rows]], task: _Task, history: History, watch: Watch) -> _Choice:
     recipe = task.recipe
     lifts = _lifts(task, history)
-    nothing_to_choose = (
-        len(lifts) == 1 and recipe.l2 != "auto" and (lifts[0] == "linear" or recipe.gamma != "auto")
+    one_candidate = (
+        len(lifts) == 1
+        and recipe.n_planes != "auto"
+        and recipe.l2 != "auto"
+        and (lifts[0] == "linear" or recipe.gamma != "auto")
     )
-    nothing_to_learn = not recipe.calibrate and recipe.early_stopping == "off"
-    if not folds or (nothing_to_choose and (not refit or nothing_to_learn)):
+    needs_temperature = task.refit and recipe.calibrate
+    needs_n_iter = task.refit and recipe.early_stopping != "off"
+    if not parts or (one_candidate and not needs_temperature and not needs_n_iter):
         return _Choice(default_candidate(recipe, lift=lifts[0]))
+    folds = [task.fold(_sample(train, task.seed), valid) for train, valid in parts]
     winner, measured = choose_candidate(folds, recipe, task.seed, watch, lifts=lifts)
     history.trials.extend(one.as_trial(chosen=one is winner) for one in measured)
-    n_iter = winner.n_iter if refit else None
+    n_iter = winner.n_iter if task.refit else None
     return _Choice(winner.candidate, n_iter, winner.temperature)
+
+
+def _sample(rows: Rows, seed: int) -> Rows:
+    if len(rows) <= MOST_ROWS_TO_CHOOSE_FROM:
+        return rows
+    share = MOST_ROWS_TO_CHOOSE_FROM / len(rows)
+    return rows.take(stratified_split(rows.y, share, stream(seed, "sample"))[1])
 
 
 def _lifts(task: _Task, history: History) -> tuple[str, ...]:
@@ -166,12 +184,20 @@ def _lifts(task: _Task, history: History) -> tuple[str, ...]:
     return ("linear", "fourier")
 
 
-def _record(fitted: Fitted, fold: Fold, history: History) -> None:
+def _temperature(fitted: Fitted, final: Fold, choice: _Choice, recipe: Recipe) -> float:
+    """From the rows that judged the final planes; from the choice if none did."""
+    if final.valid is None or not recipe.calibrate:
+        return choice.temperature
+    scores = held_out_scores(fitted, final, recipe)
+    return fit_temperature(scores, final.valid.y, final.valid.weight, PRIOR_SCALE)
+
+
+def _record(fitted: Fitted, final: Fold, history: History) -> None:
     history.records.extend(fitted.trained.records)
     history.stopped = fitted.trained.stopped
     history.init = fitted.init
-    if fold.clusters.unstable:
+    if final.clusters.unstable:
         history.notes.append(
-            f"k-means did not repeat itself on class codes {list(fold.clusters.unstable)}; "
+            f"k-means did not repeat itself on class codes {list(final.clusters.unstable)}; "
             f"first planes came from init={fitted.init!r}."
         )

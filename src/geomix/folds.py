@@ -38,17 +38,23 @@ COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
 # Features of up to this many numbers wait on their fold for the next candidate of their lift.
 MOST_NUMBERS_TO_KEEP = 2**22
+# ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
+FREQUENCIES_PER_INPUT = 16
+FREQUENCIES_RANGE = (128, 512)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to build the model: a lift and a penalty. ``gamma_factor`` multiplies the
-    kernel width that the median distance suggests, or is the width itself if ``gamma`` is
-    given by the user."""
+    """One way to build the model: a lift, a penalty, and one plane per class or the budget's.
+
+    ``gamma_factor`` multiplies the kernel width that the user gave or the median distance
+    suggests.
+    """
 
     lift: str
     l2: float
     gamma_factor: float | None = None
+    one_plane: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +138,11 @@ def make_lift(candidate: Candidate, fold: Fold, recipe: Recipe, seed: int) -> Li
         return IdentityLift(n_inputs)
     typical = fold.typical_gamma if recipe.gamma == "auto" else float(recipe.gamma)
     gamma = typical * (candidate.gamma_factor or 1.0)
+    n_frequencies = recipe.n_frequencies
+    if n_frequencies == "auto":
+        n_frequencies = int(np.clip(FREQUENCIES_PER_INPUT * n_inputs, *FREQUENCIES_RANGE))
     rng = stream(seed, "fourier")
-    return draw_fourier(n_inputs, recipe.n_frequencies, gamma, recipe.orthogonal, rng)
+    return draw_fourier(n_inputs, n_frequencies, gamma, recipe.orthogonal, rng)
 
 
 def train_on_fold(
@@ -153,7 +162,7 @@ def train_on_fold(
     if neighbour is None:
         planes, init = initial_planes(
             features.train,
-            fold.clusters,
+            fold.clusters.merged() if candidate.one_plane else fold.clusters,
             recipe.init,
             recipe.sharpness_start,
             recipe.label_smoothing,

@@ -10,8 +10,9 @@ from typing import Any
 class Record:
     """One epoch of Adam or one iteration of L-BFGS.
 
-    ``loss`` is the penalised training objective; ``valid_loss`` the plain cross-entropy of the
-    held-out rows at the final sharpness, None without them.
+    ``loss`` is the penalised training objective. ``valid_loss`` is the cross-entropy of the
+    held-out rows at the final sharpness, after temperature scaling unless
+    ``early_stopping="plain"``; None where they were not asked.
     """
 
     phase: str
@@ -30,11 +31,12 @@ class Trial:
     """
 
     lift: str
-    gamma: float | None
+    n_planes: int
+    gamma_factor: float | None
     l2: float
     valid_loss: float
     temperature: float
-    n_iter: int | None
+    n_iter: int
     chosen: bool = False
 
 

@@ -1,13 +1,14 @@
-"""Which lift and which penalty: candidates compete on held-out likelihood after calibration.
+"""Which lift, how many planes, which penalty: candidates compete on held-out likelihood.
 
-First every lift is tried at its middle penalty, then the best of each kind looks for a better
-penalty by steps of ten. A Fourier lift has to beat the linear one by more than the noise of
-the comparison, because a linear model can be read and folded.
+From simple to rich: linear with one plane per class, linear with the budget's planes, Fourier
+with one, Fourier with the budget's. Each looks for its penalty by steps of ten. A richer one
+has to beat a simpler one by more than the noise of the comparison, because a simple model can
+be read, folded and scored faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,9 @@ GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
 DEFAULT_L2 = {"linear": 1e-4, "fourier": 1e-5}
 L2_RANGE = {"linear": (1e-6, 1e-1), "fourier": (1e-7, 1e-2)}
 ITERATIONS_PER_TRIAL = 100
+# How many standard errors worse a simpler model, or a ten times stronger penalty, may be.
+SIMPLER_MODEL_ERRORS = 1.0
+STRONGER_PENALTY_ERRORS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,25 +36,34 @@ class Measured:
     """A candidate with its held-out result: one loss per held-out row, after calibration."""
 
     candidate: Candidate
+    n_planes: int
     row_losses: FloatArray
     row_weights: FloatArray
     temperature: float
-    n_iter: int | None
+    n_iter: int
 
     @property
     def loss(self) -> float:
         return float(np.average(self.row_losses, weights=self.row_weights))
 
-    def as_trial(self, chosen: bool = False) -> Trial:
+    def as_trial(self, *, chosen: bool) -> Trial:
         made = self.candidate
-        gamma = made.gamma_factor
-        return Trial(made.lift, gamma, made.l2, self.loss, self.temperature, self.n_iter, chosen)
+        return Trial(
+            made.lift,
+            self.n_planes,
+            made.gamma_factor,
+            made.l2,
+            self.loss,
+            self.temperature,
+            self.n_iter,
+            chosen,
+        )
 
 
-def default_candidate(recipe: Recipe, *, lift: str) -> Candidate:
-    """The candidate of a given lift when nothing can be measured."""
+def default_candidate(recipe: Recipe, *, lift: str, one_plane: bool = False) -> Candidate:
+    """The candidate of a lift before anything has been measured."""
     l2 = DEFAULT_L2[lift] if recipe.l2 == "auto" else float(recipe.l2)
-    return Candidate(lift, l2, 1.0 if lift == "fourier" else None)
+    return Candidate(lift, l2, 1.0 if lift == "fourier" else None, one_plane)
 
 
 def choose_candidate(
@@ -64,48 +77,73 @@ def choose_candidate(
             measured[candidate] = _measure(candidate, folds, recipe, seed, watch)
         return measured[candidate]
 
-    finalists = []
+    finalists = list(_finalists(folds, recipe, lifts, measure))
+    return _simplest_of_the_best(finalists), list(measured.values())
+
+
+def _finalists(
+    folds: list[Fold],
+    recipe: Recipe,
+    lifts: tuple[str, ...],
+    measure: Callable[[Candidate], Measured],
+) -> Iterator[Measured]:
+    """The best of every kind of model, simple kinds first."""
+    several = any(fold.clusters.planes_per_class.max() > 1 for fold in folds)
     for lift in lifts:
-        best = min((measure(c) for c in _first_round(lift, recipe)), key=lambda m: m.loss)
-        if recipe.l2 == "auto":
-            best = _walk_l2(best, measure)
-        finalists.append(best)
-    return _prefer_linear(finalists), list(measured.values())
+        best = None
+        if recipe.n_planes == "auto" or not several:
+            first = default_candidate(recipe, lift=lift, one_plane=True)
+            best = _tuned(_widths(first, recipe), recipe, measure)
+            yield best
+        if several:
+            first = default_candidate(recipe, lift=lift)
+            # One plane has found the width and penalty already: start from those.
+            if best and lift == "fourier":
+                starts = [replace(best.candidate, one_plane=False)]
+            else:
+                starts = _widths(first, recipe)
+            yield _tuned(starts, recipe, measure)
 
 
-def _first_round(lift: str, recipe: Recipe) -> list[Candidate]:
-    candidate = default_candidate(recipe, lift=lift)
-    if lift == "linear" or recipe.gamma != "auto":
+def _widths(candidate: Candidate, recipe: Recipe) -> list[Candidate]:
+    if candidate.lift == "linear" or recipe.gamma != "auto":
         return [candidate]
     return [replace(candidate, gamma_factor=factor) for factor in GAMMA_FACTORS]
 
 
-def _walk_l2(best: Measured, measure: Callable[[Candidate], Measured]) -> Measured:
-    """Step the penalty by factors of ten, one way then the other, while the loss falls."""
+def _tuned(
+    starts: list[Candidate], recipe: Recipe, measure: Callable[[Candidate], Measured]
+) -> Measured:
+    """The best start, its penalty stepped by ten, one way then the other, while that helps."""
+    best = min((measure(start) for start in starts), key=lambda m: m.loss)
+    if recipe.l2 != "auto":
+        return best
     low, high = L2_RANGE[best.candidate.lift]
     for factor in (10.0, 0.1):
-        while True:
-            l2 = best.candidate.l2 * factor
-            if not low * 0.99 <= l2 <= high * 1.01:
-                break
-            stepped = measure(replace(best.candidate, l2=l2))
+        while low * 0.99 <= best.candidate.l2 * factor <= high * 1.01:
+            stepped = measure(replace(best.candidate, l2=best.candidate.l2 * factor))
             if stepped.loss >= best.loss:
                 break
             best = stepped
+    if best.candidate.l2 * 10.0 <= high * 1.01:
+        stronger = measure(replace(best.candidate, l2=best.candidate.l2 * 10.0))
+        if _is_level(stronger, best, STRONGER_PENALTY_ERRORS):
+            return stronger
     return best
 
 
-def _prefer_linear(finalists: list[Measured]) -> Measured:
+def _simplest_of_the_best(finalists: list[Measured]) -> Measured:
+    """The first finalist that is not worse than the best by more than the noise."""
     best = min(finalists, key=lambda m: m.loss)
-    for other in finalists:
-        if other.candidate.lift == "linear" and other is not best:
-            gain = other.row_losses - best.row_losses
-            share = best.row_weights / best.row_weights.sum()
-            mean = float(share @ gain)
-            standard_error = float(np.sqrt(share**2 @ (gain - mean) ** 2))
-            if mean <= standard_error:
-                return other
-    return best
+    return next(one for one in finalists if _is_level(one, best, SIMPLER_MODEL_ERRORS))
+
+
+def _is_level(other: Measured, best: Measured, n_errors: float) -> bool:
+    """Whether ``other`` is worse by at most so many standard errors of the paired difference."""
+    share = best.row_weights / best.row_weights.sum()
+    excess = other.row_losses - best.row_losses
+    mean = float(share @ excess)
+    return mean <= n_errors * float(np.sqrt(share**2 @ (excess - mean) ** 2))
 
 
 def _measure(
@@ -117,6 +155,6 @@ def _measure(
     y, weight = pooled(folds)
     temperature = fit_temperature(S, y, weight, PRIOR_SCALE) if recipe.calibrate else 1.0
     row_losses = -log_softmax(S / temperature)[np.arange(len(y)), y]
-    n_best = [fit.trained.n_best for fit in fits if fit.trained.n_best is not None]
-    n_iter = int(np.median(n_best)) if n_best else None
-    return Measured(candidate, row_losses, weight, temperature, n_iter)
+    n_iter = int(np.median([fit.trained.n_iter for fit in fits]))
+    n_planes = fits[0].trained.planes.n_planes
+    return Measured(candidate, n_planes, row_losses, weight, temperature, n_iter)

@@ -46,13 +46,13 @@ Watch = Callable[[Record, Planes], "bool | None"]
 class Trained:
     """Planes after training.
 
-    ``n_best`` is the iteration that did best on held-out rows, whose planes these are; None if
-    none were held out, or early stopping is off: then these are the last ones.
+    ``n_iter`` is the iteration they come from: the one that did best on held-out rows, or the
+    last one when none were held out or early stopping is off; counted from the first planes.
     """
 
     planes: Planes
     records: list[Record]
-    n_best: int | None
+    n_iter: int
     stopped: str
 
 
@@ -66,9 +66,14 @@ def train_planes(
     watch: Watch,
     phase: str = "fit",
     max_iter: int | None = None,
+    n_before: int = 0,
 ) -> Trained:
-    """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work."""
-    run = _Run(train, valid, recipe, l2, watch, phase, max_iter or recipe.max_iter)
+    """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work.
+
+    ``n_before`` counts the iterations that the given planes have had already: with any, the
+    pooling starts at its final sharpness.
+    """
+    run = _Run(train, valid, recipe, l2, watch, phase, max_iter or recipe.max_iter, n_before)
     solver = recipe.solver
     if solver == "auto":
         solver = "lbfgs" if len(train) * planes.weights.size <= LARGEST_FULL_BATCH else "adam"
@@ -88,6 +93,7 @@ class _Run:
     watch: Watch
     phase: str
     max_iter: int
+    n_before: int
     records: list[Record] = field(default_factory=list)
     best_planes: Planes | None = None
     best_loss: float = np.inf
@@ -160,8 +166,10 @@ class _Run:
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
         if self.best_planes is None or self.recipe.early_stopping == "off":
-            return Trained(planes, self.records, None, stopped)
-        return Trained(self.best_planes, self.records, self.n_best, stopped)
+            n_iter = max(len(self.records), 1)
+        else:
+            n_iter, planes = self.n_best, self.best_planes
+        return Trained(planes, self.records, self.n_before + n_iter, stopped)
 
 
 # --- L-BFGS: full batches, sharpness raised in stages, the usage penalty frozen within each ---
@@ -169,7 +177,8 @@ class _Run:
 
 def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
     recipe = run.recipe
-    if planes.n_planes == planes.n_classes:  # one plane per class: sharpness has no effect
+    # One plane per class: sharpness has no effect. Trained before: it has had its effect.
+    if planes.n_planes == planes.n_classes or run.n_before:
         stages = np.array([recipe.sharpness])
     else:
         stages = np.linspace(recipe.sharpness_start, recipe.sharpness, SHARPNESS_STAGES)

@@ -1,0 +1,88 @@
+"""HistoryDisplay: the losses and the sharpness over the iterations of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.history import History
+from geomix.plots import look
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HistoryDisplay:
+    """How training went.
+
+    Attributes
+    ----------
+    iteration : (n,) epochs of Adam or iterations of L-BFGS, from 1
+    loss : (n,) training loss with its penalty
+    valid_loss : (n,) loss of the held-out rows; NaN where they were not asked
+    sharpness : (n,) sharpness of the soft-OR
+    ax_, figure_ : where it was drawn, and ``sharpness_ax_`` below it; None before ``plot``
+    """
+
+    iteration: IntArray
+    loss: FloatArray
+    valid_loss: FloatArray
+    sharpness: FloatArray
+    ax_: Any = None
+    sharpness_ax_: Any = None
+    figure_: Any = None
+
+    @classmethod
+    def from_history(cls, history: History) -> HistoryDisplay:
+        """Read the ``history_`` of a fitted estimator.
+
+        After a refit on all rows there is no held-out loss to show: fit with ``refit=False``
+        or your own ``X_val`` to see one.
+        """
+        if not history.records:
+            raise ValueError("The history has no records; expected that of a finished fit.")
+        return cls(
+            iteration=np.array([one.iteration for one in history.records]),
+            loss=np.array([one.loss for one in history.records]),
+            valid_loss=np.array([one.valid_loss for one in history.records], dtype=float),
+            sharpness=np.array([one.sharpness for one in history.records]),
+        )
+
+    @property
+    def best_iteration(self) -> int | None:
+        """The iteration with the lowest held-out loss, or None without held-out rows."""
+        if np.isnan(self.valid_loss).all():
+            return None
+        return int(self.iteration[np.nanargmin(self.valid_loss)])
+
+    def plot(self, ax: Any = None) -> HistoryDisplay:
+        """Draw the losses, and the sharpness in a strip below."""
+        ax = look.own_axes(5.2, 3.8) if ax is None else ax
+        label = "training loss with penalty"
+        ax.plot(self.iteration, self.loss, color=look.HUES[0], linewidth=1.6, label=label)
+        if self.best_iteration is not None:
+            self._draw_valid_loss(ax)
+        ax.set_ylabel("loss")
+        look.quiet_frame(ax)
+        look.legend_above(ax)
+        strip = look.strip_below(ax, "sharpness")
+        strip.step(self.iteration, self.sharpness, color=look.INK, linewidth=1.2, where="mid")
+        strip.set_ylim(0.0, 1.15 * self.sharpness.max())
+        strip.set_xlabel("iteration")
+        return replace(self, ax_=ax, sharpness_ax_=strip, figure_=ax.figure)
+
+    _repr_png_ = look.notebook_png
+
+    def _draw_valid_loss(self, ax: Any) -> None:
+        color, best = look.HUES[1], self.best_iteration
+        ax.plot(self.iteration, self.valid_loss, color=color, linewidth=1.6, label="held-out loss")
+        ax.plot(
+            best,
+            self.valid_loss[self.iteration == best],
+            color=color,
+            marker="o",
+            markersize=5,
+            linestyle="none",
+            label=f"lowest at {best}",
+        )

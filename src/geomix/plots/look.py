@@ -1,0 +1,111 @@
+"""The common look: a class is a hue, a plane is a shade of its class, and frames stay quiet.
+
+Hues follow Okabe and Ito, so that they stay apart under colour blindness; classes differ in their
+marker as well, so that colour is never the only cue.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from geomix.arrays import FloatArray
+
+HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B", "#B8A800")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+INK = "#262626"
+QUIET = "#8A8A8A"
+FAINT = "#EBEBEB"
+# How much of the hue the darkest and the lightest plane of a class carry; the rest is white.
+SHADES = (0.58, 0.32)
+DOTS_PER_INCH = 150
+# In characters: the room of a mark with its gap, and of a whole line of legend.
+LEGEND_MARK, LEGEND_LINE = 6, 72
+
+
+def class_color(code: int) -> str:
+    return HUES[code % len(HUES)]
+
+
+def class_marker(code: int) -> str:
+    # Hues and markers repeat after different counts: no two of the first 56 classes look alike.
+    return MARKERS[code % len(MARKERS)]
+
+
+def plane_shades(code: int, n_planes: int) -> FloatArray:
+    """One RGB shade of the class's hue per plane, dark to light, (n_planes, 3)."""
+    depth = np.linspace(*SHADES, n_planes) if n_planes > 1 else np.array([np.mean(SHADES)])
+    return 1.0 - depth[:, None] * (1.0 - np.array(to_rgb(class_color(code))))
+
+
+def own_axes(width: float, height: float) -> Any:
+    """Axes on a new figure that pyplot does not know of."""
+    return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained").subplots()
+
+
+def quiet_frame(ax: Any, *, box: bool = False) -> None:
+    """Thin grey axes: left and bottom only, or all around a map."""
+    for side, spine in ax.spines.items():
+        spine.set_visible(box or side in ("left", "bottom"))
+        spine.set_color(QUIET)
+        spine.set_linewidth(0.7)
+    ax.tick_params(color=QUIET, labelcolor=INK, width=0.7, length=3, labelsize=8)
+    ax.xaxis.label.set(color=INK, size=9)
+    ax.yaxis.label.set(color=INK, size=9)
+
+
+def strip_below(ax: Any, ylabel: str) -> Any:
+    """Cut a low panel off the foot of ``ax``; it shares the x axis and takes over its labels."""
+    place = ax.get_subplotspec()
+    if place is None:
+        left, bottom, width, height = ax.get_position().bounds
+        ax.set_position((left, bottom + 0.27 * height, width, 0.73 * height))
+        strip = ax.figure.add_axes((left, bottom, width, 0.2 * height), sharex=ax)
+    else:
+        upper, lower = place.subgridspec(2, 1, height_ratios=(4, 1), hspace=0.08)
+        ax.set_subplotspec(upper)
+        strip = ax.figure.add_subplot(lower, sharex=ax)
+    ax.tick_params(labelbottom=False)
+    strip.set_ylabel(ylabel)
+    strip.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+    quiet_frame(strip)
+    strip.yaxis.label.set_size(8)
+    return strip
+
+
+def percent(share: float, _: Any = None) -> str:
+    """Tick text of a share."""
+    return f"{share:.0%}"
+
+
+def legend_above(ax: Any, n_columns: int | None = None) -> None:
+    """A legend over the axes, where it covers nothing; None: in as few lines as it fits."""
+    labels = ax.get_legend_handles_labels()[1]
+    n_lines = -(-sum(len(label) + LEGEND_MARK for label in labels) // LEGEND_LINE)
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.01),
+        ncols=n_columns or -(-len(labels) // n_lines),
+        frameon=False,
+        fontsize=8,
+        labelcolor=INK,
+        borderaxespad=0.0,
+        borderpad=0.2,
+        columnspacing=1.4,
+        handletextpad=0.5,
+    )
+
+
+def notebook_png(display: Any) -> bytes | None:
+    """PNG of a display that drew on its own figure; pyplot shows its figures itself."""
+    figure = display.figure_
+    if figure is None or getattr(figure.canvas, "manager", None) is not None:
+        return None
+    png = BytesIO()
+    figure.savefig(png, format="png")
+    return png.getvalue()

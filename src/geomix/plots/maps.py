@@ -1,0 +1,70 @@
+"""Drawing on a map of two columns: shaded regions, their names, rows, and the frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray
+from geomix.plots import look
+from geomix.plots.grid import Grid
+
+MOST_POINTS = 2000
+
+
+def draw_shades(ax: Any, grid: Grid, colors: FloatArray, strength: FloatArray) -> None:
+    """Colours (n_y, n_x, 3), faded to white where ``strength`` (n_y, n_x) falls to zero."""
+    image = 1.0 - strength[..., None] * (1.0 - colors)
+    ax.imshow(
+        image,
+        origin="lower",
+        extent=grid.extent,
+        aspect="auto",
+        interpolation="bilinear",
+        zorder=0,
+    )
+
+
+def draw_points(ax: Any, X: FloatArray, code: int, label: str) -> None:
+    """The rows of one class; of many rows an even selection, so that regions stay visible."""
+    X = X[:: -(-len(X) // MOST_POINTS)]
+    ax.scatter(
+        *X.T,
+        s=13,
+        color=look.class_color(code),
+        marker=look.class_marker(code),
+        edgecolor="white",
+        linewidth=0.4,
+        label=label,
+        zorder=3,
+    )
+
+
+def draw_name(ax: Any, grid: Grid, region: FloatArray, name: str, code: int) -> None:
+    """``name`` deep inside ``region``, a map of booleans."""
+    box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+    ax.annotate(
+        name,
+        grid.deepest_point(region),
+        ha="center",
+        va="center",
+        fontsize=8,
+        color=look.class_color(code),
+        bbox=box,
+        zorder=4,
+    )
+
+
+def frame_map(ax: Any, grid: Grid, columns: tuple[str, ...]) -> None:
+    (left, bottom), (right, top) = grid.low, grid.high
+    ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=columns[0], ylabel=columns[1])
+    look.quiet_frame(ax, box=True)
+
+
+def lead_over_next(P: FloatArray) -> FloatArray:
+    """Largest minus second largest along the last axis; one where there is only one."""
+    if P.shape[-1] == 1:
+        return np.ones(P.shape[:-1])
+    ranked = np.sort(P, axis=-1)
+    return ranked[..., -1] - ranked[..., -2]

@@ -1,0 +1,76 @@
+"""ResponsibilityDisplay: which plane of one class answers where, on a map of two columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray
+from geomix.model import GeometricMixture
+from geomix.plots import look
+from geomix.plots.grid import Grid, grid_around
+from geomix.plots.inputs import check_model, check_two_columns, labelled_rows
+from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
+from geomix.table import codes_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResponsibilityDisplay:
+    """The planes of one class share the map among them.
+
+    Attributes
+    ----------
+    label, code : the class and its place among the model's classes
+    columns : names of the two columns
+    grid : the points that the model was asked about
+    responsibility : (n_y, n_x, n_planes) a_cm of the class's planes on the grid; they sum to one
+    points : (n_rows, 2) the rows of the class
+    ax_, figure_ : where it was drawn; None before ``plot``
+    """
+
+    label: Any
+    code: int
+    columns: tuple[str, ...]
+    grid: Grid
+    responsibility: FloatArray
+    points: FloatArray
+    ax_: Any = None
+    figure_: Any = None
+
+    @classmethod
+    def from_model(
+        cls, model: GeometricMixture, X: Any, y: Any, label: Any, *, resolution: int = 240
+    ) -> ResponsibilityDisplay:
+        """Ask the planes of class ``label`` about a window around the rows of ``X``."""
+        check_model(model)
+        check_two_columns(model, cls.__name__)
+        X, codes = labelled_rows(model, X, y)
+        code = int(codes_of([label], model.classes, "label")[0])
+        grid = grid_around(X, resolution)
+        own = model.planes.class_of == code
+        return cls(
+            label=model.classes.tolist()[code],
+            code=code,
+            columns=model.columns,
+            grid=grid,
+            responsibility=grid.as_map(model.responsibilities(grid.points)[:, own]),
+            points=X[codes == code],
+        )
+
+    def plot(self, ax: Any = None, *, points: bool = True) -> ResponsibilityDisplay:
+        """Draw a shade per plane, white where two planes share; ``points``: the class's rows."""
+        ax = look.own_axes(5.2, 4.2) if ax is None else ax
+        plane = self.responsibility.argmax(axis=2)
+        shades = look.plane_shades(self.code, self.responsibility.shape[2])
+        draw_shades(ax, self.grid, shades[plane], lead_over_next(self.responsibility))
+        if points and len(self.points):
+            draw_points(ax, self.points, self.code, f"rows of {self.label}")
+            look.legend_above(ax)
+        for m in np.unique(plane):
+            draw_name(ax, self.grid, plane == m, f"plane {m}", self.code)
+        frame_map(ax, self.grid, self.columns)
+        return replace(self, ax_=ax, figure_=ax.figure)
+
+    _repr_png_ = look.notebook_png
