@@ -115,6 +115,7 @@ def _against_the_rest(rows: Rows, code: int) -> tuple[FloatArray, float]:
         np.full(2, 1.0 / rows.weight.sum()),
         max_iter=LOGISTIC_ITERATIONS,
         tol=1e-4,
+        value_tol=1e-6,
         on_iterate=lambda planes, value: None,
     )
     return found.weights[1] - found.weights[0], float(found.biases[1] - found.biases[0])

@@ -59,6 +59,7 @@ __all__ = [
 # lies outside it has at most this squared length (Fourier features have length one).
 ROWS_FOR_SPAN = 512
 SPAN_WORTH_IT = 0.5
+LARGEST_SPAN = 192  # finding it takes time with the square of its dimensions
 LEFT_OUTSIDE_SPAN = 1e-7
 
 is_native = _native is not None
@@ -147,16 +148,26 @@ def minimize(
     *,
     max_iter: int,
     tol: float,
+    value_tol: float,
     on_iterate: Callable[[Planes, float], None],
 ) -> tuple[Planes, bool]:
-    """L-BFGS on the penalised objective; the last planes, and whether it converged.
+    """L-BFGS on the penalised objective; the last planes, and whether it converged: no entry of
+    the gradient above ``tol``, or an iteration that gained less than ``value_tol`` relatively.
 
     ``on_iterate`` sees the planes and the objective of every iteration, and may raise
     ``lbfgs.Enough`` to end there.
     """
     if isinstance(rows, NumpyRows):
         return _minimize_by_scipy(
-            rows, planes, sharpness, label_smoothing, coefficients, max_iter, tol, on_iterate
+            rows,
+            planes,
+            sharpness,
+            label_smoothing,
+            coefficients,
+            max_iter=max_iter,
+            tol=tol,
+            value_tol=value_tol,
+            on_iterate=on_iterate,
         )
     make = _native.Minimizer32 if rows.is_single else _native.Minimizer64
     solver = make(
@@ -166,7 +177,7 @@ def minimize(
         label_smoothing,
         coefficients,
         tol,
-        lbfgs.value_tol(tol),
+        value_tol,
     )
     for _ in range(max_iter):
         status = solver.step()
@@ -188,8 +199,10 @@ def _minimize_by_scipy(
     sharpness: float,
     label_smoothing: float,
     coefficients: FloatArray,
+    *,
     max_iter: int,
     tol: float,
+    value_tol: float,
     on_iterate: Callable[[Planes, float], None],
 ) -> tuple[Planes, bool]:
     value = np.inf
@@ -205,6 +218,7 @@ def _minimize_by_scipy(
         planes.as_vector(),
         max_iter=max_iter,
         tol=tol,
+        value_tol=value_tol,
         on_iterate=lambda vector: on_iterate(planes.with_vector(vector), value),
     )
     return planes.with_vector(vector), converged
@@ -304,7 +318,7 @@ def compressed(Phi: Matrix) -> FloatArray | None:
     """
     if not is_native or isinstance(Phi, CenteredSparse) or Phi.dtype != np.float32:
         return None
-    most = int(SPAN_WORTH_IT * Phi.shape[1])
+    most = min(int(SPAN_WORTH_IT * Phi.shape[1]), LARGEST_SPAN)
     basis: FloatArray = _native.basis(Phi, ROWS_FOR_SPAN, most, LEFT_OUTSIDE_SPAN)
     return basis if len(basis) else None
 

@@ -25,11 +25,12 @@ def minimize(
     *,
     max_iter: int,
     tol: float,
+    value_tol: float,
     on_iterate: Callable[[FloatArray], None],
 ) -> tuple[FloatArray, bool]:
     """Minimise ``objective`` (value and gradient); the last point, and whether it converged.
 
-    ``tol`` bounds the largest gradient entry, and (much tighter) the relative decrease of one
+    ``tol`` bounds the largest gradient entry, ``value_tol`` the relative decrease of one
     iteration. ``on_iterate`` sees every accepted point and may raise ``Enough``.
     """
     last = start
@@ -40,7 +41,7 @@ def minimize(
         on_iterate(last)
 
     options: dict[str, float] = {"maxiter": max_iter, "maxfun": 4 * max_iter + 20, "maxcor": 10}
-    options |= {"gtol": tol, "ftol": value_tol(tol)}
+    options |= {"gtol": tol, "ftol": value_tol}
     try:
         result = scipy_minimize(
             objective, start, jac=True, method="L-BFGS-B", callback=remember, options=options

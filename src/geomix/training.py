@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from geomix import kernel
+from geomix import kernel, lbfgs
 from geomix.adam import AdamState, adam_start, adam_step, clip_norm
 from geomix.anneal import learning_rate_at, sharpness_at
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
@@ -37,6 +37,8 @@ EPOCHS_TO_SHARPEN = 0.5
 RUNNING_USAGE_DECAY = 0.9
 SMALLEST_GAIN = 1e-4
 MOST_STEP_HALVINGS = 10
+# A trial is over when an iteration gains less than this: candidates differ by far more.
+VALUE_TOL_OF_TRIALS = 1e-6
 
 # Told of every iteration and its planes; answers True to end training there.
 Watch = Callable[[Record, Planes], "bool | None"]
@@ -106,6 +108,11 @@ class _Run:
         return self.valid is not None and len(self.valid) > 0
 
     @cached_property
+    def is_judged(self) -> bool:
+        """Whether iterations are held against held-out rows: to stop by them, or to show."""
+        return self.has_valid and (self.phase == "fit" or self.recipe.early_stopping != "off")
+
+    @cached_property
     def train_rows(self) -> TrainingRows:
         return kernel.training_rows(self.train.X, self.train.y, self.train.weight)
 
@@ -131,7 +138,7 @@ class _Run:
         ``judge=False`` leaves the held-out rows unasked: these planes are not for keeping.
         """
         iteration = len(self.records) + 1
-        valid_loss = self.valid_loss(planes) if self.has_valid and judge else None
+        valid_loss = self.valid_loss(planes) if self.is_judged and judge else None
         record = Record(self.phase, iteration, sharpness, loss, valid_loss, learning_rate)
         self.records.append(record)
         if valid_loss is not None:
@@ -219,6 +226,7 @@ def _lbfgs_stage(
         run.penalty(usage),
         max_iter=limit,
         tol=recipe.tol,
+        value_tol=VALUE_TOL_OF_TRIALS if run.phase == "choose" else lbfgs.value_tol(recipe.tol),
         on_iterate=on_iterate,
     )
     return _cap_norms(planes, recipe.max_weight_norm), converged
