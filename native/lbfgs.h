@@ -61,7 +61,7 @@ class Lbfgs {
     };
     static constexpr std::size_t kept = 10;
     static constexpr double decrease = 1e-3, curvature = 0.9;
-    static constexpr int most_trials = 20;
+    static constexpr int most_trials = 20, few_steps = 4;
 
     void set_direction()
     {
@@ -119,7 +119,7 @@ class Lbfgs {
                     high = low, bracketed = true;
                 low = now;
             }
-            t = bracketed ? between(low, high) : 2.0 * t;
+            t = bracketed ? between(low, high) : 4.0 * t;
         }
         if (low.t > 0.0 && look(objective, low.t, now)) return {false, false, now.value};
         return {true, false, value_};
@@ -158,7 +158,8 @@ class Lbfgs {
         gradient_.swap(trial_gradient_);
         value_ = search.value;
         const double size = std::max({std::fabs(before), std::fabs(value_), 1.0});
-        const bool settled = before - value_ <= value_tol_ * size;
+        // The first steps know no curvature yet and may gain little far from the minimum.
+        const bool settled = ++n_steps_ > few_steps && before - value_ <= value_tol_ * size;
         return settled || largest_entry(gradient_) <= gradient_tol_ ? Progress::converged
                                                                     : Progress::moving;
     }
@@ -166,6 +167,7 @@ class Lbfgs {
     Vector x_, gradient_, direction_, trial_, trial_gradient_;
     std::deque<Memory> memory_;
     double gradient_tol_, value_tol_, value_ = 0.0;
+    int n_steps_ = 0;
     bool started_ = false;
 };
 

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix import kernel
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
 from geomix.budget import Clusters, find_clusters
 from geomix.features import Features, make_features
@@ -68,6 +67,10 @@ class Fold:
     typical_gamma: float
     seen: dict[Any, Features] = field(default_factory=dict)
     trained: dict[Candidate, Fitted] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.clusters.planes_per_class)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +215,7 @@ def held_out_scores(fitted: Fitted, fold: Fold, recipe: Recipe) -> FloatArray:
     """Class scores of the held-out rows, uncalibrated."""
     valid = fitted.features.valid
     assert valid is not None
-    rows = kernel.training_rows(valid.X, valid.y, valid.weight)
-    return rows.class_scores(fitted.compact, recipe.sharpness)
+    return valid.prepared.class_scores(fitted.compact, recipe.sharpness)
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:

@@ -69,8 +69,7 @@ def _from_centres(
         Planes(centres * (scale / spread), biases * (scale / spread), class_start)
         for scale in SCALES
     ]
-    measured = kernel.training_rows(sample.X, sample.y, sample.weight)
-    losses = [measured.cross_entropy(planes, sharpness) for planes in scaled]
+    losses = [sample.prepared.cross_entropy(planes, sharpness) for planes in scaled]
     return scaled[int(np.argmin(losses))]
 
 

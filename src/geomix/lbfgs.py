@@ -14,7 +14,7 @@ class Enough(Exception):
     """Raised by ``on_iterate`` to end the minimisation at the current point."""
 
 
-def value_tol(tol: float) -> float:
+def default_value_tol(tol: float) -> float:
     """Relative decrease of one iteration below which a gradient tolerance counts as reached."""
     return min(1e-4 * tol, 1e-9)
 
@@ -25,8 +25,8 @@ def minimize(
     *,
     max_iter: int,
     tol: float,
-    value_tol: float,
     on_iterate: Callable[[FloatArray], None],
+    value_tol: float | None = None,
 ) -> tuple[FloatArray, bool]:
     """Minimise ``objective`` (value and gradient); the last point, and whether it converged.
 
@@ -41,7 +41,7 @@ def minimize(
         on_iterate(last)
 
     options: dict[str, float] = {"maxiter": max_iter, "maxfun": 4 * max_iter + 20, "maxcor": 10}
-    options |= {"gtol": tol, "ftol": value_tol}
+    options |= {"gtol": tol, "ftol": default_value_tol(tol) if value_tol is None else value_tol}
     try:
         result = scipy_minimize(
             objective, start, jac=True, method="L-BFGS-B", callback=remember, options=options

@@ -15,14 +15,13 @@ from functools import cached_property
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from geomix import kernel, lbfgs
+from geomix import kernel
 from geomix.adam import AdamState, adam_start, adam_step, clip_norm
 from geomix.anneal import learning_rate_at, sharpness_at
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
 from geomix.calibration import PRIOR_SCALE
 from geomix.history import Record
-from geomix.kernel import TrainingRows
-from geomix.lbfgs import Enough
+from geomix.lbfgs import Enough, default_value_tol
 from geomix.objective import penalised, usage_penalty
 from geomix.planes import Planes
 from geomix.recipe import Recipe
@@ -38,7 +37,8 @@ RUNNING_USAGE_DECAY = 0.9
 SMALLEST_GAIN = 1e-4
 MOST_STEP_HALVINGS = 10
 # A trial is over when an iteration gains less than this: candidates differ by far more.
-VALUE_TOL_OF_TRIALS = 1e-6
+VALUE_TOL_OF_TRIALS = 1e-5
+VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near where they will end
 
 # Told of every iteration and its planes; answers True to end training there.
 Watch = Callable[[Record, Planes], "bool | None"]
@@ -107,19 +107,15 @@ class _Run:
     def has_valid(self) -> bool:
         return self.valid is not None and len(self.valid) > 0
 
+    @property
+    def value_tol(self) -> float:
+        is_trial = self.phase == "choose"
+        return VALUE_TOL_OF_TRIALS if is_trial else default_value_tol(self.recipe.tol)
+
     @cached_property
     def is_judged(self) -> bool:
         """Whether iterations are held against held-out rows: to stop by them, or to show."""
         return self.has_valid and (self.phase == "fit" or self.recipe.early_stopping != "off")
-
-    @cached_property
-    def train_rows(self) -> TrainingRows:
-        return kernel.training_rows(self.train.X, self.train.y, self.train.weight)
-
-    @cached_property
-    def valid_rows(self) -> TrainingRows:
-        assert self.valid is not None
-        return kernel.training_rows(self.valid.X, self.valid.y, self.valid.weight)
 
     def penalty(self, usage: FloatArray) -> FloatArray:
         return usage_penalty(usage, self.l2, self.recipe.usage_beta, self.recipe.usage_delta)
@@ -154,8 +150,8 @@ class _Run:
         valid, sharpness = self.valid, self.recipe.sharpness
         assert valid is not None
         if self.recipe.early_stopping == "plain":
-            return self.valid_rows.cross_entropy(planes, sharpness)
-        S = self.valid_rows.class_scores(planes, sharpness)
+            return valid.prepared.cross_entropy(planes, sharpness)
+        S = valid.prepared.class_scores(planes, sharpness)
         return kernel.calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
 
     @property
@@ -210,7 +206,7 @@ def _lbfgs_stage(
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
-    recipe, rows = run.recipe, run.train_rows
+    recipe, rows = run.recipe, run.train.prepared
     usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
 
     def on_iterate(at: Planes, value: float) -> None:
@@ -226,7 +222,7 @@ def _lbfgs_stage(
         run.penalty(usage),
         max_iter=limit,
         tol=recipe.tol,
-        value_tol=VALUE_TOL_OF_TRIALS if run.phase == "choose" else lbfgs.value_tol(recipe.tol),
+        value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
         on_iterate=on_iterate,
     )
     return _cap_norms(planes, recipe.max_weight_norm), converged
