@@ -27,14 +27,17 @@ struct AdamState {
 template <class T>
 class AdamEpoch {
   public:
-    AdamEpoch(Planes<T> planes, Strided<T> X, const Index* y, const double* weight,
+    AdamEpoch(Planes<T> planes, Strided<T> X, const Index* y, const double* weight, Index n_rows,
               const AdamSettings& settings, AdamState& state)
         : planes_(std::move(planes)), n_planes_(static_cast<Index>(planes_.biases.size())),
-          n_inputs_(planes_.n_inputs), X_(X), y_(y), weight_(weight), settings_(settings),
+          n_inputs_(planes_.n_inputs), X_(X), settings_(settings),
           state_(state), total_(n_planes_, n_inputs_),
           gradient_(static_cast<std::size_t>(n_planes_ * (n_inputs_ + 1))),
           coefficients_(static_cast<std::size_t>(n_planes_))
     {
+        labels_.reserve(static_cast<std::size_t>(n_rows));
+        for (Index i = 0; i < n_rows; ++i)
+            labels_.push_back({static_cast<T>(y[i]), static_cast<T>(weight[i])});
     }
 
     // Mean objective over the epoch; NaN passes through. Stops early if interrupted.
@@ -43,6 +46,7 @@ class AdamEpoch {
         const Index n_batches =
             std::max<Index>(static_cast<Index>(std::nearbyint(double(n_rows) / double(settings_.batch_size))), 1);
         const Index most = n_rows / n_batches + 1;
+        order_end_ = order + n_rows;
         const Index chunks = padded(most, ROWS_PER_ADAM_CHUNK) / ROWS_PER_ADAM_CHUNK;
         // A batch is short, so threads pay off only if the work in it is large: times 4.
         const int n_threads = threads_for(4 * most * n_planes_ * n_inputs_, chunks);
@@ -71,6 +75,10 @@ class AdamEpoch {
     }
 
   private:
+    struct Label {
+        T code, weight;
+    };
+
     // The threads of an epoch. They meet at counters instead of locks: a batch takes some
     // tens of microseconds, less than it takes to wake a sleeping thread.
     class Team {
@@ -158,13 +166,29 @@ class AdamEpoch {
             const Index* rows = order_ + first;
             typed_kernels<T>().pack(epoch_.X_, rows, n_rows, epoch_.n_inputs_, at.X.data());
             for (Index i = 0; i < padded(n_rows, n); ++i) {
-                at.y[i] = i < n_rows ? static_cast<T>(epoch_.y_[rows[i]]) : T(0);
-                at.weight[i] = i < n_rows ? static_cast<T>(epoch_.weight_[rows[i]]) : T(0);
+                const auto known = i < n_rows ? epoch_.labels_[rows[i]] : Label{T(0), T(0)};
+                at.y[i] = known.code;
+                at.weight[i] = known.weight;
             }
+            ask_for(rows + n_threads_ * ROWS_PER_ADAM_CHUNK);
             typed_kernels<T>().terms(
                 epoch_.planes_.problem(),
                 {at.X.data(), at.y.data(), at.weight.data(), padded(n_rows, n) / n}, into.sums,
                 at.scratch.data());
+        }
+
+        // Rows in random order are far apart: have the next chunk's on their way meanwhile.
+        void ask_for(const Index* rows) const
+        {
+            const Index left = std::min<Index>(epoch_.order_end_ - rows, ROWS_PER_ADAM_CHUNK);
+            const Index n_bytes = epoch_.n_inputs_ * Index(sizeof(T));
+            for (Index i = 0; i < left; ++i) {
+                const char* row =
+                    reinterpret_cast<const char*>(epoch_.X_.data + rows[i] * epoch_.X_.row_step);
+                for (Index byte = 0; byte < n_bytes; byte += 64)
+                    __builtin_prefetch(row + byte, 0, 2);
+                __builtin_prefetch(&epoch_.labels_[rows[i]], 0, 2);
+            }
         }
 
         AdamEpoch& epoch_;
@@ -221,14 +245,10 @@ class AdamEpoch {
         const double a = settings_.mean_decay, b = settings_.square_decay;
         const double unbias_mean = 1.0 - std::pow(a, double(state_.n_steps));
         const double unbias_square = 1.0 - std::pow(b, double(state_.n_steps));
-        double *x = state_.vector, *mean = state_.mean, *square = state_.square;
-        for (std::size_t i = 0; i < gradient_.size(); ++i) {
-            const double g = gradient_[i];
-            mean[i] = a * mean[i] + (1.0 - a) * g;
-            square[i] = b * square[i] + (1.0 - b) * (g * g);
-            x[i] -= settings_.learning_rate * (mean[i] / unbias_mean) /
-                    (std::sqrt(square[i] / unbias_square) + settings_.epsilon);
-        }
+        kernels().adam_step(
+            {settings_.learning_rate, a, b, unbias_mean, unbias_square, settings_.epsilon},
+            gradient_.data(), static_cast<Index>(gradient_.size()), state_.mean, state_.square,
+            state_.vector);
     }
 
     void cap_norms()
@@ -245,8 +265,8 @@ class AdamEpoch {
     Planes<T> planes_;
     const Index n_planes_, n_inputs_;
     Strided<T> X_;
-    const Index* y_;
-    const double* weight_;
+    std::vector<Label> labels_;  // side by side: one miss per row instead of two
+    const Index* order_end_ = nullptr;
     const AdamSettings settings_;
     AdamState& state_;
     OwnedSums total_;

@@ -261,7 +261,8 @@ std::pair<double, Index> adam_epoch(Table<T> X, In1<Index> y, In1<double> weight
     {
         nb::gil_scoped_release released;
         Interrupt interrupt(python_was_interrupted);
-        AdamEpoch<T> epoch(std::move(planes), strided(X), y.data(), weight.data(), settings, state);
+        AdamEpoch<T> epoch(std::move(planes), strided(X), y.data(), weight.data(), length(X),
+                           settings, state);
         loss = epoch.run(order.data(), length(order), interrupt);
         interrupted = interrupt.asked();
     }

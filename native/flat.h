@@ -33,5 +33,19 @@ static void add_scaled(double* a, double t, const double* d, Index n)
     for (; i < n; ++i) a[i] += t * d[i];
 }
 
+// One step of Adam on flat arrays; the sums of moments are unbiased by the two divisors.
+static void adam_step(const AdamRates& rates, const double* gradient, Index n, double* mean,
+                      double* square, double* x)
+{
+    const double keep_mean = rates.mean_decay, keep_square = rates.square_decay;
+    for (Index i = 0; i < n; ++i) {
+        const double g = gradient[i];
+        mean[i] = keep_mean * mean[i] + (1.0 - keep_mean) * g;
+        square[i] = keep_square * square[i] + (1.0 - keep_square) * (g * g);
+        x[i] -= rates.learning_rate * (mean[i] / rates.unbias_mean) /
+                (__builtin_sqrt(square[i] / rates.unbias_square) + rates.epsilon);
+    }
+}
+
 }  // namespace GEOMIX_LEVEL
 }  // namespace geomix

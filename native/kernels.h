@@ -72,6 +72,10 @@ struct Answers {
     double *plane_scores, *responsibilities, *class_scores, *probabilities;
 };
 
+struct AdamRates {
+    double learning_rate, mean_decay, square_decay, unbias_mean, unbias_square, epsilon;
+};
+
 template <class T>
 struct TypedKernels {
     // Rows order[0..n_rows) (or 0..n_rows when order is null) into groups of panels.
@@ -113,6 +117,8 @@ struct Kernels {
     // Products and sums of flat arrays, in 32 partial sums added up in a fixed tree.
     double (*dot)(const double* a, const double* b, Index n);
     void (*add_scaled)(double* a, double t, const double* d, Index n);  // a += t d
+    void (*adam_step)(const AdamRates&, const double* gradient, Index n, double* mean,
+                      double* square, double* x);
     // Lane-wise elementary functions, for tests of their accuracy.
     void (*exponential_f64)(const double* x, Index n, double* out);
     void (*exponential_f32)(const float* x, Index n, float* out);

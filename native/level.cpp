@@ -65,6 +65,7 @@ const Kernels table = {
     likelihood,
     dot,
     add_scaled,
+    adam_step,
     exponential_all<double>,
     exponential_all<float>,
     logarithm_all<double>,

@@ -2,45 +2,23 @@
 #pragma once
 
 #include "kernels.h"
-#include "pack.h"
+#include "lanes.h"
 
 namespace geomix {
 namespace GEOMIX_LEVEL {
 
-// Four contiguous columns of the lanes' rows, transposed in registers.
-typedef double Four64 __attribute__((vector_size(32)));
-typedef float Four32 __attribute__((vector_size(16)));
-template <class T>
-struct Four;
-template <>
-struct Four<double> {
-    using type = Four64;
-    typedef int64_t order __attribute__((vector_size(32)));
-};
-template <>
-struct Four<float> {
-    using type = Four32;
-    typedef int32_t order __attribute__((vector_size(16)));
-};
-
+// Four contiguous columns of four rows, transposed in registers.
 template <class T>
 GEOMIX_INLINE void transpose_four(const T* const row[4], T* panel, Index step)
 {
     using V = typename Four<T>::type;
-    using O = typename Four<T>::order;
     V a, b, c, d;
     __builtin_memcpy(&a, row[0], sizeof a);
     __builtin_memcpy(&b, row[1], sizeof b);
     __builtin_memcpy(&c, row[2], sizeof c);
     __builtin_memcpy(&d, row[3], sizeof d);
-    const V ab_low = __builtin_shuffle(a, b, O{0, 4, 2, 6});
-    const V ab_high = __builtin_shuffle(a, b, O{1, 5, 3, 7});
-    const V cd_low = __builtin_shuffle(c, d, O{0, 4, 2, 6});
-    const V cd_high = __builtin_shuffle(c, d, O{1, 5, 3, 7});
-    const V out[4] = {__builtin_shuffle(ab_low, cd_low, O{0, 1, 4, 5}),
-                      __builtin_shuffle(ab_high, cd_high, O{0, 1, 4, 5}),
-                      __builtin_shuffle(ab_low, cd_low, O{2, 3, 6, 7}),
-                      __builtin_shuffle(ab_high, cd_high, O{2, 3, 6, 7})};
+    transpose(a, b, c, d);
+    const V out[4] = {a, b, c, d};
     for (int j = 0; j < 4; ++j) __builtin_memcpy(panel + j * step, &out[j], sizeof(V));
 }
 
@@ -67,19 +45,12 @@ template <class T>
 static void pack(Strided<T> from, const Index* order, Index n_rows, Index n_columns, T* panel)
 {
     constexpr int n = lanes<T>;
-    constexpr Index ahead = 2 * n;  // rows in random order are asked for this early
     for (Index start = 0; start < n_rows; start += n) {
         const T* row[n] = {};
         const Index left = n_rows - start < n ? n_rows - start : n;
         for (Index i = 0; i < left; ++i) {
             const Index at = order ? order[start + i] : start + i;
             row[i] = from.data + at * from.row_step;
-            if (order && start + i + ahead < n_rows) {
-                const char* soon = reinterpret_cast<const char*>(
-                    from.data + order[start + i + ahead] * from.row_step);
-                for (Index byte = 0; byte < n_columns * Index(sizeof(T)); byte += 64)
-                    __builtin_prefetch(soon + byte);
-            }
         }
         pack_group<T>(row, left, from.column_step, n_columns, panel + start * n_columns);
     }

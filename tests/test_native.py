@@ -407,6 +407,15 @@ print(clf.score(X, y))
     assert float(run_python(code, GEOMIX_KERNEL="numpy")[0]) > 0.93
 
 
+def test_show_versions_tells_which_kernel_answers(capsys):
+    import geomix
+
+    geomix.show_versions()
+    told = capsys.readouterr().out
+    assert ("native" in told) == kernel.is_native
+    assert "numpy" in told
+
+
 # --- elementary functions ---
 
 
