@@ -40,6 +40,8 @@ def initial_planes(
     """First planes over the working features ``rows.X``, and the method that made them."""
     if init == "auto":
         init = "logistic" if clusters.unstable else "kmeans"
+    if rows.X.shape[1] == 0:  # no column, so no direction either: biases are all there is
+        init = "random"
     make = {"kmeans": _from_centres, "logistic": _from_logistic, "random": _from_noise}[init]
     planes = make(rows, clusters, sharpness, rng)
     head_start = np.log(planes.per_class) / sharpness
@@ -96,11 +98,13 @@ def _from_logistic(
     n_classes = len(clusters.planes_per_class)
     directions = np.zeros((n_classes, rows.X.shape[1]))
     offsets = np.zeros(n_classes)
+    # C weighs the rows against the penalty: without this, the unit of the weights would matter.
+    weight = rows.weight * (len(rows) / rows.weight.sum())
     for code in np.unique(rows.y):
         logistic = LogisticRegression(C=1.0, max_iter=100)
         with warnings.catch_warnings():  # a first guess need not have converged
             warnings.simplefilter("ignore", ConvergenceWarning)
-            logistic.fit(X, rows.y == code, sample_weight=rows.weight)
+            logistic.fit(X, rows.y == code, sample_weight=weight)
         directions[code] = logistic.coef_[0]
         offsets[code] = logistic.intercept_[0]
         if sparse:
@@ -109,7 +113,7 @@ def _from_logistic(
     class_of = np.repeat(np.arange(n_classes), clusters.planes_per_class)
     weights = directions[class_of]
     size = np.sqrt((weights**2).mean(axis=1, keepdims=True)) + 1e-3
-    weights = weights + LOGISTIC_NOISE * size * rng.standard_normal(weights.shape)
+    weights = weights + LOGISTIC_NOISE * size * _noise(rows.y, class_start, weights.shape[1], rng)
     return Planes(weights, offsets[class_of], class_start)
 
 
@@ -117,6 +121,22 @@ def _from_noise(
     rows: Rows, clusters: Clusters, sharpness: float, rng: np.random.Generator
 ) -> Planes:
     class_start = class_starts(clusters.planes_per_class)
-    shape = (int(class_start[-1]), rows.X.shape[1])
-    weights = rng.standard_normal(shape) / np.sqrt(shape[1])
-    return Planes(weights, np.zeros(shape[0]), class_start)
+    n_inputs = rows.X.shape[1]
+    weights = _noise(rows.y, class_start, n_inputs, rng) / np.sqrt(max(n_inputs, 1))
+    return Planes(weights, np.zeros(len(weights)), class_start)
+
+
+def _noise(
+    y: IntArray, class_start: IntArray, n_inputs: int, rng: np.random.Generator
+) -> FloatArray:
+    """Gaussian numbers for every plane, (n_planes, n_inputs).
+
+    Drawn class by class in the order in which the classes come up in the rows, which have an
+    order of their own: so renaming the classes changes nothing.
+    """
+    noise = np.zeros((int(class_start[-1]), n_inputs))
+    found, first = np.unique(y, return_index=True)
+    for code in found[np.argsort(first)]:
+        planes = slice(class_start[code], class_start[code + 1])
+        noise[planes] = rng.standard_normal(noise[planes].shape)
+    return noise

@@ -70,6 +70,8 @@ def train_planes(
     solver = recipe.solver
     if solver == "auto":
         solver = "lbfgs" if len(train) * planes.weights.size <= LARGEST_FULL_BATCH else "adam"
+    if planes.n_inputs == 0:  # only biases: they start at their optimum, and Adam would wander
+        solver = "lbfgs"
     if solver == "lbfgs":
         return _train_lbfgs(planes, run)
     return _train_adam(planes, run, rng)
