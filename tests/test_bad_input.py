@@ -152,8 +152,6 @@ def test_a_constant_column_has_a_coefficient_of_exactly_zero(iris):  # A9
     ],
 )
 def test_constant_columns_alone_give_the_class_shares(parameters, label_smoothing):  # A10
-    # Fails for init="logistic" (no columns to fit on) and solver="adam" (wanders off by 4e-4)
-    # until both leave alone what has no columns.
     X, y = np.full((150, 3), 4.2), np.repeat([0, 1, 2], [90, 45, 15])
     with pytest.warns(DataQualityWarning, match="Every column is constant"):
         clf = quick(label_smoothing=label_smoothing, **parameters).fit(X, y)
@@ -254,7 +252,6 @@ def test_planes_are_no_more_than_distinct_rows_and_the_history_says_so():  # A23
     y = np.repeat([0, 0, 1, 1], 50)
     clf = quick(n_planes=4).fit(X, y)
     assert clf.n_planes_.tolist() == [2, 2]
-    # Fails until the fit notes down that classes got fewer planes than asked for.
     assert any("planes" in note for note in clf.history_.notes), clf.history_.notes
 
 
@@ -580,8 +577,6 @@ def test_sparse_rows_with_a_dense_only_parameter_are_refused_at_fit(iris, parame
 
 @pytest.mark.parametrize("parameter", [{"lift": "fourier", "n_frequencies": 8}, {"pca": 2}])
 def test_sparse_rows_are_refused_by_a_model_that_needs_dense_ones(iris, parameter):  # B16
-    # Fails until the lift and the rotation refuse sparse rows: a Fourier lift makes them dense,
-    # a rotation is left out and the product of shapes that differ is what one hears of.
     X, y = iris
     clf = quick(**parameter).fit(X, y)
     with pytest.raises(TypeError, match=r"(?i)sparse.*dense"):
@@ -676,7 +671,6 @@ MISSING_LABELS = {
 
 @pytest.mark.parametrize("kind", MISSING_LABELS)
 def test_a_missing_label_is_refused_with_its_row(iris, kind):  # C1
-    # "list with NaN" fails until the estimator reads labels through ``plain_labels``.
     X, y = iris
     labels = np.array(["a", "b", "c"], dtype=object)[y]
     labels[3] = None
@@ -705,7 +699,6 @@ def test_continuous_labels_are_refused(iris, rng):  # C2
 
 @pytest.mark.parametrize("make", [np.asarray, list])
 def test_labels_of_mixed_types_are_refused(iris, make):  # C3
-    # The list fails until the estimator reads labels through ``plain_labels``.
     X, y = iris
     labels = np.array([1, "a", 2], dtype=object)[y]
     with pytest.raises(ValueError, match="Unknown label type: y mixes int and str"):
@@ -730,7 +723,6 @@ def test_labels_of_any_kind_come_back_as_they_were_given(iris, labels):  # C4, C
 
 @pytest.mark.parametrize("make", [lambda y: y, pd.Series, list])
 def test_labels_that_differ_by_a_final_nul_are_two_classes(iris, make):  # C4
-    # The list fails until the estimator reads labels through ``plain_labels``.
     X, y = iris
     labels = np.array(["a\0", "a", "b"], dtype=object)[y]
     assert quick().fit(X, make(labels)).classes_.tolist() == ["a", "a\0", "b"]
@@ -740,7 +732,6 @@ def test_labels_that_differ_by_a_final_nul_are_two_classes(iris, make):  # C4
     ("dtype", "expected"), [("Int64", np.int64), ("boolean", np.bool_), ("UInt8", np.uint8)]
 )
 def test_pandas_nullable_labels_keep_their_kind(iris, dtype, expected):  # C5
-    # Fails until the estimator reads labels through ``plain_labels``: scikit-learn makes floats.
     X, y = iris
     labels = pd.Series(y > 0 if dtype == "boolean" else y, dtype=dtype)
     clf = quick().fit(X, labels)
@@ -856,7 +847,6 @@ def test_a_class_without_weight_is_kept_and_gets_no_probability(iris):  # C14
     ],
 )
 def test_weight_k_is_the_row_k_times_to_the_bit(iris, parameters):  # C15
-    # Fails until the logistic first guess ignores the unit of the weights.
     X, y = iris[0][::2], iris[1][::2]
     weight = np.random.default_rng(2).integers(0, 4, 75)
     again = np.repeat(np.arange(75), weight)
@@ -899,7 +889,6 @@ def test_planes_by_label_must_name_every_label_and_no_other(iris, n_planes, word
 
 
 def test_planes_by_label_may_be_any_mapping(iris):  # C18
-    # Fails until the estimator checks for Mapping where it checks for dict.
     given = types.MappingProxyType({0: 1, 1: 3, 2: 2})
     assert quick(n_planes=given).fit(*iris).n_planes_.tolist() == [1, 3, 2]
     with pytest.raises(InvalidParameterError, match="has no entry for the class 2"):
@@ -914,14 +903,12 @@ def test_an_impossible_seed_is_refused(iris, seed):  # C19
 
 @pytest.mark.parametrize("verbose", ["loud", None, 0.5])
 def test_an_impossible_verbosity_is_refused(iris, verbose):
-    # Fails until the estimator checks ``verbose``.
     with pytest.raises(InvalidParameterError, match=re.escape(f"Got verbose={verbose!r}; expect")):
         quick(verbose=verbose).fit(*iris)
 
 
 @pytest.mark.parametrize("weight", [-1.0, 0.0, np.nan, np.inf])
 def test_an_impossible_class_weight_is_refused(iris, weight):
-    # Fails until the estimator checks the weights of the classes.
     with pytest.raises(InvalidParameterError, match=r"Got class_weight=.*positive"):
         quick(class_weight={0: 1.0, 1: weight, 2: 1.0}).fit(*iris)
 
@@ -1116,7 +1103,6 @@ def test_validation_rows_and_labels_go_together(iris):
 
 
 def test_validation_weights_without_rows_are_refused(iris):
-    # Fails until the estimator looks: the weights are dropped in silence.
     X, y = iris
     with pytest.raises(ValueError, match="sample_weight_val was given without X_val"):
         quick().fit(X, y, sample_weight_val=np.ones(150))
@@ -1133,7 +1119,6 @@ def test_validation_rows_are_checked_like_the_others(iris):
 
 
 def test_missing_values_in_validation_rows_are_told_apart_from_those_in_x(iris):
-    # Fails until the estimator reads these rows with ``name="X_val"``.
     X, y = iris
     with pytest.raises(ValueError, match=r"Input X_val contains NaN \(x2: 3 of 150\)"):
         quick().fit(X, y, X_val=spoilt(X, np.nan), y_val=y)

@@ -284,7 +284,6 @@ def test_labels_keep_their_type(iris, labels):
 
 @pytest.mark.parametrize("init", ["kmeans", "logistic", "random", "auto"])
 def test_the_names_of_the_classes_do_not_matter_whatever_the_first_planes(iris, init):
-    # Fails until the noise of the first planes follows the classes and not their order.
     X, y = iris
     names = np.array(["c", "a", "b"])
     a = quick(init=init).fit(X, y).predict_proba(X)
