@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import numbers
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -17,12 +19,13 @@ from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callback
 from geomix.errors import InvalidParameterError
 from geomix.fitting import fit_model
 from geomix.folds import Snapshot
+from geomix.labels import codes_of, plain_labels, read_labels, read_weights
 from geomix.model import GeometricMixture
 from geomix.progress import ProgressLine
 from geomix.quality import warn_about
 from geomix.recipe import PAPER, Recipe
 from geomix.rows import Rows, column_range
-from geomix.table import codes_of, column_names, read_labels, read_rows, read_weights
+from geomix.table import column_names, read_rows
 
 
 class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -210,6 +213,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         is held out. An error or Ctrl-C leaves the estimator as it was before the call.
         """
         recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
+        if not isinstance(self.verbose, (bool, numbers.Integral)):
+            raise InvalidParameterError(f"Got verbose={self.verbose!r}; expected 0 or 1.")
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
@@ -326,7 +331,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         X = read_rows(self, X, reset=True)
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(X, y)
         classes, codes = read_labels(y)
         weight = read_weights(sample_weight, len(codes))
@@ -346,19 +351,21 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> Rows | None:
         if X_val is None and y_val is None:
+            if sample_weight_val is not None:
+                raise ValueError("sample_weight_val was given without X_val and y_val.")
             return None
         if X_val is None or y_val is None:
             given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
             raise ValueError(f"{given} was given without {missing}; pass both or neither.")
-        X_val = read_rows(self, X_val, reset=False)
-        y_val = column_or_1d(y_val, warn=True)
+        X_val = read_rows(self, X_val, reset=False, name="X_val")
+        y_val = column_or_1d(plain_labels(y_val), warn=True)
         check_consistent_length(X_val, y_val)
         codes = codes_of(y_val, classes, "y_val")
         weight = read_weights(sample_weight_val, len(codes), "sample_weight_val")
         return Rows(X_val, codes, weight).take(np.flatnonzero(weight > 0))
 
     def _check_planes_of_labels(self, classes: Any) -> None:
-        if not isinstance(self.n_planes, dict):
+        if not isinstance(self.n_planes, Mapping):
             return
         labels = set(classes.tolist())
         for problem, odd in {
@@ -378,4 +385,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             total = np.bincount(rows.y, rows.weight, minlength=len(classes))
             weights = rows.weight.sum() / (len(classes) * np.where(total > 0, total, 1.0))
             return np.where(total > 0, weights, 1.0)
-        return compute_class_weight(self.class_weight, classes=classes, y=classes[rows.y])
+        weights = compute_class_weight(self.class_weight, classes=classes, y=classes[rows.y])
+        for label, weight in zip(classes.tolist(), weights.tolist(), strict=True):
+            if not 0.0 < weight < np.inf:
+                raise InvalidParameterError(
+                    f"Got class_weight={self.class_weight!r}; expected a positive number for "
+                    f"class {label!r}. To leave a class out, drop its rows."
+                )
+        return weights

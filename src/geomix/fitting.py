@@ -89,6 +89,9 @@ def fit_model(
     _record(fitted, final, history)
     temperature = _temperature(fitted, final, choice, recipe)
     planes = fitted.trained.planes
+    if task.wanted is not None and (planes.per_class < task.wanted).any():
+        fewer = classes[planes.per_class < task.wanted].tolist()
+        history.notes.append(f"Fewer planes than asked for in {fewer!r}: one per distinct row.")
     if class_weight is not None and recipe.correct_prior:
         # Weighting by w_c multiplies the posterior by w_c; taking log w_c off the calibrated
         # score s_c / T takes it back exactly.
@@ -126,7 +129,8 @@ def _task(
 
 def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
     weight = rows.weight * class_weight[rows.y]
-    return replace(rows, weight=weight / weight.max())
+    # By a power of two, which rounds nothing: see ``read_weights``.
+    return replace(rows, weight=np.ldexp(weight, -np.frexp(weight.max())[1]))
 
 
 def _held_out_parts(task: _Task, history: History) -> list[tuple[Rows, Rows]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,13 +65,20 @@ class Fold:
     train: Rows
     valid: Rows | None
     clusters: Clusters
-    typical_gamma: float
+    seed: int
     seen: dict[Any, Features] = field(default_factory=dict)
     trained: dict[Candidate, Fitted] = field(default_factory=dict)
 
     @property
     def n_classes(self) -> int:
         return len(self.clusters.planes_per_class)
+
+    @cached_property
+    def typical_gamma(self) -> float:
+        """One over the median squared distance between rows."""
+        if isinstance(self.train.X, CenteredSparse):
+            return 1.0
+        return median_gamma(self.train.X, stream(self.seed, "gamma"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +129,7 @@ def prepare_fold(
     if valid is not None:
         held_out = Rows(standardize(valid.X), valid.y, valid.weight)
     clusters = find_clusters(prepared, n_classes, wanted, recipe, seed)
-    gamma = 1.0
-    if not isinstance(V, CenteredSparse):
-        gamma = median_gamma(V, stream(seed, "gamma"))
-    return Fold(standardize, prepared, held_out, clusters, gamma)
+    return Fold(standardize, prepared, held_out, clusters, seed)
 
 
 def _axes_to_keep(pca: Any, V: Any) -> Any:

@@ -37,6 +37,8 @@ def initial_planes(
     """First planes over the working features ``rows.X``, and the method that made them."""
     if init == "auto":
         init = "logistic" if clusters.unstable else "kmeans"
+    if rows.X.shape[1] == 0:  # no column, so no direction either: biases are all there is
+        init = "random"
     make = {"kmeans": _from_centres, "logistic": _from_logistic, "random": _from_noise}[init]
     planes = make(rows, clusters, sharpness, rng)
     head_start = np.log(planes.per_class) / sharpness
@@ -94,7 +96,7 @@ def _from_logistic(
     class_of = np.repeat(np.arange(n_classes), clusters.planes_per_class)
     weights = directions[class_of]
     size = np.sqrt((weights**2).mean(axis=1, keepdims=True)) + 1e-3
-    weights = weights + LOGISTIC_NOISE * size * rng.standard_normal(weights.shape)
+    weights = weights + LOGISTIC_NOISE * size * _noise(rows.y, class_start, weights.shape[1], rng)
     return Planes(weights, offsets[class_of], class_start)
 
 
@@ -102,16 +104,17 @@ def _against_the_rest(rows: Rows, code: int) -> tuple[FloatArray, float]:
     """Weights and bias of a logistic regression of one class against all others, with C = 1.
 
     It is a model of two classes with one plane each; the planes come out opposite, so that
-    l2 = 1 / (total weight) on both is the penalty of C = 1 on their difference.
+    l2 = 1 / n_rows on both is the penalty of C = 1 on their difference.
     """
     start = Planes(np.zeros((2, rows.X.shape[1])), np.zeros(2), class_starts([1, 1]))
-    two_sided = kernel.training_rows(rows.X, (rows.y == code).astype(np.intp), rows.weight)
+    own = (rows.y == code).astype(np.intp)
+    two_sided = kernel.training_rows(kernel.rough(rows.X), own, rows.weight)
     found, _ = kernel.minimize(
         two_sided,
         start,
         1.0,
         0.0,
-        np.full(2, 1.0 / rows.weight.sum()),
+        np.full(2, 1.0 / len(rows)),
         max_iter=LOGISTIC_ITERATIONS,
         tol=1e-4,
         value_tol=1e-6,
@@ -124,6 +127,22 @@ def _from_noise(
     rows: Rows, clusters: Clusters, sharpness: float, rng: np.random.Generator
 ) -> Planes:
     class_start = class_starts(clusters.planes_per_class)
-    shape = (int(class_start[-1]), rows.X.shape[1])
-    weights = rng.standard_normal(shape) / np.sqrt(shape[1])
-    return Planes(weights, np.zeros(shape[0]), class_start)
+    n_inputs = rows.X.shape[1]
+    weights = _noise(rows.y, class_start, n_inputs, rng) / np.sqrt(max(n_inputs, 1))
+    return Planes(weights, np.zeros(len(weights)), class_start)
+
+
+def _noise(
+    y: IntArray, class_start: IntArray, n_inputs: int, rng: np.random.Generator
+) -> FloatArray:
+    """Gaussian numbers for every plane, (n_planes, n_inputs).
+
+    Drawn class by class in the order in which the classes come up in the rows, which have an
+    order of their own: so renaming the classes changes nothing.
+    """
+    noise = np.zeros((int(class_start[-1]), n_inputs))
+    found, first = np.unique(y, return_index=True)
+    for code in found[np.argsort(first)]:
+        planes = slice(class_start[code], class_start[code + 1])
+        noise[planes] = rng.standard_normal(noise[planes].shape)
+    return noise

@@ -48,6 +48,7 @@ __all__ = [
     "plain",
     "pool",
     "predictor",
+    "rough",
     "scorer",
     "silhouettes",
     "simd",
@@ -308,6 +309,14 @@ def lifted(lift: Lift, V: Matrix) -> Matrix:
     if not is_native or frequencies is None or isinstance(V, CenteredSparse):
         return lift(V)
     return _native.fourier_f32(plain(V), _doubles(frequencies))
+
+
+def rough(X: Matrix) -> Matrix:
+    """``X`` in single precision where that is quicker and loses nothing but digits."""
+    if not is_native or isinstance(X, CenteredSparse) or X.dtype == np.float32:
+        return X
+    within = len(X) == 0 or max(float(X.max(initial=0.0)), -float(X.min(initial=0.0))) < 1e6
+    return X.astype(np.float32) if within else X
 
 
 def compressed(Phi: Matrix) -> FloatArray | None:

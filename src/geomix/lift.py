@@ -54,6 +54,8 @@ class Standardize:
         return U if self.rotation is None else U @ self.rotation.T
 
     def _sparse(self, X: Any) -> CenteredSparse:
+        if self.rotation is not None:
+            raise TypeError("Sparse rows cannot be rotated (pca) and stay so; pass dense rows.")
         X = X[:, self.kept].tocsr(copy=True)
         with np.errstate(over="ignore"):
             X.data = X.data / self.scale[X.indices]
@@ -92,6 +94,8 @@ class FourierLift:
         return 2 * int(self.frequencies.shape[1])
 
     def __call__(self, V: Matrix) -> FloatArray:
+        if isinstance(V, CenteredSparse):
+            raise TypeError("Sparse rows cannot have a Fourier lift and stay so; pass dense rows.")
         angles = V @ self.frequencies
         n_frequencies = angles.shape[1]
         Phi = np.empty((len(angles), 2 * n_frequencies))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,14 @@ def _about_classes(labels: list[Any], counts: IntArray, n_planes: Any) -> list[s
     for label, count in zip(labels, counts, strict=True):
         if count == 0:
             concerns.append(f"Class {label!r} has no row of positive weight.")
-        elif count == 1 and n_rows > len(labels):
+            continue
+        if count == 1 and n_rows > len(labels):
             concerns.append(f"Class {label!r} has one row only.")
-        wanted = n_planes.get(label) if isinstance(n_planes, dict) else n_planes
-        if not isinstance(wanted, str) and wanted is not None and wanted > max(count, 1):
+        wanted = n_planes.get(label) if isinstance(n_planes, Mapping) else n_planes
+        if not isinstance(wanted, str) and wanted is not None and wanted > count:
+            rows = "row" if count == 1 else "rows"
             concerns.append(
-                f"Class {label!r} has {count} rows for {wanted} planes: it gets one plane for "
+                f"Class {label!r} has {count} {rows} for {wanted} planes: it gets one plane for "
                 "each distinct row."
             )
     if len(labels) > 0.5 * n_rows:

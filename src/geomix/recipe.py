@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 import numbers
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from geomix.errors import InvalidParameterError
 
@@ -25,6 +28,7 @@ PAPER: Mapping[str, Any] = {
     "n_frequencies": 256,
     "gamma": "auto",
     "orthogonal": False,
+    "standardize": True,
     "pca": "auto",
     "sharpness": 6.0,
     "sharpness_start": 3.0,
@@ -33,12 +37,14 @@ PAPER: Mapping[str, Any] = {
     "usage_delta": 0.01,
     "usage_average": "batch",
     "label_smoothing": 0.02,
+    "correct_prior": False,
     "init": "auto",
     "solver": "adam",
     "learning_rate": 0.01,
     "schedule": "cosine",
     "batch_size": 256,
     "max_iter": 200,
+    "tol": 1e-5,
     "clip_norm": 5.0,
     "max_weight_norm": None,
     "validation_fraction": 0.2,
@@ -50,7 +56,11 @@ PAPER: Mapping[str, Any] = {
 
 
 def _refuse(name: str, value: object, expected: str) -> None:
-    raise InvalidParameterError(f"Got {name}={value!r}; expected {expected}.")
+    raise InvalidParameterError(f"Got {name}={reprlib.repr(value)}; expected {expected}.")
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _is_int(value: object) -> bool:
@@ -58,11 +68,12 @@ def _is_int(value: object) -> bool:
 
 
 def _is_real(value: object) -> bool:
-    return (
-        isinstance(value, numbers.Real)
-        and not isinstance(value, bool)
-        and math.isfinite(float(value))
-    )
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ class Recipe:
     n_planes: Any = "auto"
     max_planes: int = 4
     lift: str = "auto"
-    n_frequencies: int = 256
+    n_frequencies: Any = "auto"
     gamma: Any = "auto"
     orthogonal: bool = True
     standardize: bool = True
@@ -95,7 +106,7 @@ class Recipe:
     clip_norm: float | None = 5.0
     max_weight_norm: float | None = None
     validation_fraction: float = 0.2
-    early_stopping: str = "calibrated"
+    early_stopping: str = "auto"
     patience: int = 12
     calibrate: bool = True
     refit: bool = True
@@ -105,6 +116,7 @@ class Recipe:
         self._check_planes()
         self._check_counts()
         self._check_numbers()
+        self._check_axes()
         self._check_switches()
 
     def _check_choices(self) -> None:
@@ -113,7 +125,7 @@ class Recipe:
             "usage_average": ("batch", "running"),
             "init": ("auto", "kmeans", "logistic", "random"),
             "solver": ("auto", "adam", "lbfgs"),
-            "early_stopping": ("calibrated", "plain", "off"),
+            "early_stopping": ("auto", "calibrated", "plain", "off"),
             "schedule": ("cosine", "exponential", "constant"),
         }.items():
             value = getattr(self, name)
@@ -121,28 +133,32 @@ class Recipe:
                 _refuse(name, value, "one of " + ", ".join(map(repr, choices)))
 
     def _check_planes(self) -> None:
-        expected = '"auto", an integer of at least 1, or a dict of class label to such an integer'
         value = self.n_planes
-        counts = value.values() if isinstance(value, Mapping) else [value]
-        if isinstance(value, str) and value == "auto":
+        counts = list(value.values()) if isinstance(value, Mapping) else [value]
+        if _is_auto(value):
             return
-        if not all(_is_int(count) and count >= 1 for count in counts):
-            _refuse("n_planes", value, expected)
+        if not counts or not all(_is_int(count) and count >= 1 for count in counts):
+            expected = "an integer of at least 1, or a dict of class label to such an integer"
+            _refuse("n_planes", value, f'"auto", {expected}')
 
     def _check_counts(self) -> None:
         for name in ("max_planes", "n_frequencies", "batch_size", "max_iter", "patience"):
             value = getattr(self, name)
+            if name == "n_frequencies" and _is_auto(value):
+                continue
             if not _is_int(value) or value < 1:
-                _refuse(name, value, "an integer of at least 1")
+                auto = '"auto" or ' if name == "n_frequencies" else ""
+                _refuse(name, value, auto + "an integer of at least 1")
+            self._set(name, int(value))
 
     def _check_numbers(self) -> None:
         between = "a number between {} and {}"
         for name in ("sharpness", "sharpness_start"):
             self._check_real(name, *SHARPNESS_RANGE, between.format(*SHARPNESS_RANGE))
-        if self.l2 != "auto":
+        if not _is_auto(self.l2):
             self._check_real("l2", 0.0, 1e6, '"auto" or ' + between.format(0, 1e6))
-        if self.gamma != "auto":
-            self._check_real("gamma", 1e-300, 1e300, '"auto" or a positive number')
+        if not _is_auto(self.gamma):
+            self._check_real("gamma", 1e-300, 1e300, '"auto" or ' + between.format(1e-300, 1e300))
         self._check_real("usage_beta", 0.0, 1e6, between.format(0, 1e6))
         self._check_real("usage_delta", 1e-12, 1e6, between.format(1e-12, 1e6))
         self._check_real("label_smoothing", 0.0, 0.9, between.format(0, 0.9))
@@ -151,18 +167,34 @@ class Recipe:
         self._check_real("validation_fraction", 0.01, 0.9, between.format(0.01, 0.9))
         for name in ("clip_norm", "max_weight_norm"):
             if getattr(self, name) is not None:
-                self._check_real(name, 1e-12, 1e100, "None or a positive number")
-        if self.pca not in ("auto", None) and not _is_int(self.pca):
-            self._check_real("pca", 1e-6, 1.0, '"auto", None, a share of variance or a count')
-        elif _is_int(self.pca) and self.pca < 1:
-            _refuse("pca", self.pca, '"auto", None, a share of variance or a count')
+                self._check_real(name, 1e-12, 1e100, "None or " + between.format(1e-12, 1e100))
+
+    def _check_axes(self) -> None:
+        if self.pca is None or _is_auto(self.pca):
+            return
+        expected = '"auto", None, a share of variance up to 1.0, or an integer of at least 1'
+        if not _is_int(self.pca):
+            self._check_real("pca", 1e-6, 1.0, expected)
+        elif self.pca < 1:
+            _refuse("pca", self.pca, expected)
+        else:
+            self._set("pca", int(self.pca))
 
     def _check_real(self, name: str, low: float, high: float, expected: str) -> None:
         value = getattr(self, name)
-        if not _is_real(value) or not low <= value <= high:
+        # As a float first: comparing a float32 with 1e300 overflows.
+        if not _is_real(value) or not low <= float(value) <= high:
             _refuse(name, value, expected)
+        self._set(name, float(value))
 
     def _check_switches(self) -> None:
         for name in ("orthogonal", "standardize", "correct_prior", "calibrate", "refit"):
-            if not isinstance(getattr(self, name), bool):
-                _refuse(name, getattr(self, name), "True or False")
+            value = getattr(self, name)
+            if not isinstance(value, (bool, np.bool_)):
+                _refuse(name, value, "True or False")
+            self._set(name, bool(value))
+
+    def _set(self, name: str, value: object) -> None:
+        # The one moment at which a recipe changes: a float32, a NumPy integer or a fraction
+        # becomes the plain number that the rest of the code counts on.
+        object.__setattr__(self, name, value)

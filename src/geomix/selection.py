@@ -28,9 +28,12 @@ GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
 DEFAULT_L2 = {"linear": 1e-4, "fourier": 1e-5}
 L2_RANGE = {"linear": (1e-6, 1e-1), "fourier": (1e-7, 1e-2)}
 ITERATIONS_PER_TRIAL = 100
-# How many standard errors worse a simpler model, or a ten times stronger penalty, may be.
-SIMPLER_MODEL_ERRORS = 1.0
+# How many standard errors worse a ten times stronger penalty, or a simpler model, may be and
+# still be preferred. On few rows (cross-validated) the best of twenty candidates is mostly the
+# luckiest, so a richer model has to be better by more there.
 STRONGER_PENALTY_ERRORS = 0.5
+SIMPLER_MODEL_ERRORS = 1.0
+SIMPLER_MODEL_ERRORS_ON_FEW_ROWS = 2.0
 # A candidate this many standard errors behind the best so far is not tried on further folds.
 BEATEN_ERRORS = 2.5
 
@@ -83,7 +86,8 @@ def choose_candidate(
         return measured[candidate]
 
     finalists = list(_finalists(folds, recipe, lifts, measure))
-    return _simplest_of_the_best(finalists), list(measured.values())
+    n_errors = SIMPLER_MODEL_ERRORS if len(folds) == 1 else SIMPLER_MODEL_ERRORS_ON_FEW_ROWS
+    return _simplest_of_the_best(finalists, n_errors), list(measured.values())
 
 
 def _finalists(
@@ -123,24 +127,32 @@ def _tuned(
     best = min((measure(start) for start in starts), key=lambda m: m.loss)
     if recipe.l2 != "auto":
         return best
-    low, high = L2_RANGE[best.candidate.lift]
     for factor in (10.0, 0.1):
-        while low * 0.99 <= best.candidate.l2 * factor <= high * 1.01:
-            stepped = measure(replace(best.candidate, l2=best.candidate.l2 * factor))
-            if stepped.loss >= best.loss:
+        while stepped := _step(best.candidate, factor):
+            other = measure(stepped)
+            if other.loss >= best.loss:
                 break
-            best = stepped
-    if best.candidate.l2 * 10.0 <= high * 1.01:
-        stronger = measure(replace(best.candidate, l2=best.candidate.l2 * 10.0))
-        if _is_level(stronger, best, STRONGER_PENALTY_ERRORS):
-            return stronger
-    return best
+            best = other
+    chosen = best
+    while stepped := _step(chosen.candidate, 10.0):
+        stronger = measure(stepped)
+        if not _is_level(stronger, best, STRONGER_PENALTY_ERRORS):
+            break
+        chosen = stronger
+    return chosen
 
 
-def _simplest_of_the_best(finalists: list[Measured]) -> Measured:
+def _step(candidate: Candidate, factor: float) -> Candidate | None:
+    """The candidate with its penalty multiplied, or None at the end of the range."""
+    low, high = L2_RANGE[candidate.lift]
+    l2 = float(f"{candidate.l2 * factor:.6g}")  # 1e-6 * 10 is 1e-5, not a neighbour of it
+    return replace(candidate, l2=l2) if low <= l2 <= high else None
+
+
+def _simplest_of_the_best(finalists: list[Measured], n_errors: float) -> Measured:
     """The first finalist that is not worse than the best by more than the noise."""
     best = min(finalists, key=lambda m: m.loss)
-    return next(one for one in finalists if _is_level(one, best, SIMPLER_MODEL_ERRORS))
+    return next(one for one in finalists if _is_level(one, best, n_errors))
 
 
 def _is_level(other: Measured, best: Measured, n_errors: float) -> bool:

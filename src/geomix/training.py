@@ -79,6 +79,8 @@ def train_planes(
     solver = recipe.solver
     if solver == "auto":
         solver = "lbfgs" if len(train) * planes.weights.size <= LARGEST_FULL_BATCH else "adam"
+    if planes.n_inputs == 0:  # only biases: they start at their optimum, and Adam would wander
+        solver = "lbfgs"
     if solver == "lbfgs":
         return _train_lbfgs(planes, run)
     return _train_adam(planes, run, rng)
@@ -206,7 +208,8 @@ def _lbfgs_stage(
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
-    recipe, rows = run.recipe, run.train.prepared
+    recipe, train = run.recipe, run.train
+    rows = train.prepared if judge else train.prepared_roughly
     usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
 
     def on_iterate(at: Planes, value: float) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from geomix.arrays import IntArray
+from geomix.labels import codes_of
 from geomix.model import GeometricMixture
-from geomix.table import codes_of
 
 
 def check_model(model: Any) -> None:

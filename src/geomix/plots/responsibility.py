@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.labels import codes_of
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.grid import Grid, grid_around
 from geomix.plots.inputs import check_model, check_two_columns, labelled_rows
 from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
-from geomix.table import codes_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
