@@ -175,6 +175,14 @@ Array2 class_scores(const TrainingRows<T>& self, In2<double> weights, In1<double
 
 // --- L-BFGS over training rows ---
 
+const char* name_of(Progress progress)
+{
+    return progress == Progress::moving      ? "moving"
+           : progress == Progress::converged ? "converged"
+           : progress == Progress::optimal   ? "optimal"
+                                             : "stuck";
+}
+
 template <class T>
 class Minimizer {
   public:
@@ -208,10 +216,7 @@ class Minimizer {
             });
         }
         if (progress == Progress::interrupted) throw nb::python_error();
-        return progress == Progress::moving      ? "moving"
-               : progress == Progress::converged ? "converged"
-               : progress == Progress::optimal   ? "optimal"
-                                                 : "stuck";
+        return name_of(progress);
     }
 
     Array1 vector() const { return owned<Array1>(Vector(solver_.x()), {solver_.x().size()}); }
@@ -231,6 +236,33 @@ class Minimizer {
     OwnedSums total_;
     Lbfgs solver_;
 };
+
+// The solver alone: objective(vector) -> (value, gradient) is Python's.
+void bind_lbfgs(nb::module_& m)
+{
+    nb::class_<Lbfgs>(m, "Lbfgs")
+        .def("__init__",
+             [](Lbfgs* self, In1<double> start, double gradient_tol, double value_tol) {
+                 new (self) Lbfgs(Vector(start.data(), start.data() + start.size()), gradient_tol,
+                                  value_tol);
+             })
+        .def("step",
+             [](Lbfgs& self, nb::callable objective) {
+                 return std::string(name_of(self.step(
+                     [&](const Vector& x, double& value, Vector& gradient) {
+                         const auto found = nb::cast<std::pair<double, In1<double>>>(
+                             objective(owned<Array1>(Vector(x), {x.size()})));
+                         need(found.second.size() == x.size(), "The gradient has the wrong length.");
+                         value = found.first;
+                         std::copy_n(found.second.data(), x.size(), gradient.begin());
+                         return true;
+                     })));
+             })
+        .def_prop_ro(
+            "vector", [](const Lbfgs& self) { return owned<Array1>(Vector(self.x()), {self.x().size()}); },
+            nb::rv_policy::automatic)
+        .def_prop_ro("value", &Lbfgs::value);
+}
 
 // --- Adam ---
 
@@ -522,6 +554,7 @@ NB_MODULE(_native, m)
     m.def("simd", [] { return std::string(kernels().name); });
     bind_training<double>(m, "Rows64", "Minimizer64");
     bind_training<float>(m, "Rows32", "Minimizer32");
+    bind_lbfgs(m);
     bind_prediction(m);
     m.def("basis", &basis_of, nb::arg("X").noconvert(), nb::arg("n_sample"), nb::arg("most"),
           nb::arg("tol"));

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from geomix import clustering, kernel
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
@@ -108,26 +107,11 @@ def _split_class(X: Any, weight: FloatArray, limit: int, choose: bool, seed: int
 
 
 def _kmeans(X: Any, weight: FloatArray, sample: IntArray, n_clusters: int, seed: int) -> _Split:
-    if not isinstance(X, np.ndarray):
-        return _sparse_kmeans(X, weight, sample, n_clusters, seed)
     draws = stream(seed, "kmeans").random((2, n_clusters, clustering.n_trials(n_clusters)))
     runs = [kernel.kmeans(X[sample], weight[sample], n_clusters, draw) for draw in draws]
     better, worse = sorted(runs, key=lambda run: run.inertia)
-    labels = better.labels if len(sample) == len(X) else kernel.nearest(X, better.centres)
+    labels = better.labels if len(sample) == X.shape[0] else kernel.nearest(X, better.centres)
     return _as_split(labels, better.inertia, worse.inertia)
-
-
-def _sparse_kmeans(
-    X: Any, weight: FloatArray, sample: IntArray, n_clusters: int, seed: int
-) -> _Split:
-    runs = [
-        KMeans(n_clusters, n_init=1, random_state=int(draw)).fit(
-            X[sample], sample_weight=weight[sample]
-        )
-        for draw in stream(seed, "kmeans").integers(2**31, size=2)
-    ]
-    better, worse = sorted(runs, key=lambda run: float(run.inertia_))
-    return _as_split(better.predict(X), float(better.inertia_), float(worse.inertia_))
 
 
 def _as_split(labels: IntArray, better: float, worse: float) -> _Split:
@@ -137,8 +121,7 @@ def _as_split(labels: IntArray, better: float, worse: float) -> _Split:
 
 def _silhouettes(X: Any, labelings: list[IntArray], sample: IntArray) -> FloatArray:
     """Mean silhouette of the sampled rows under each labeling; -1 where there is none."""
-    rows = X[sample] if isinstance(X, np.ndarray) else X[sample].toarray()
     sampled = [labels[sample] for labels in labelings]
     found = np.array([len(np.unique(labels)) for labels in sampled])
     usable = (found >= 2) & (found < len(sample))
-    return np.where(usable, kernel.silhouettes(rows, sampled), -1.0)
+    return np.where(usable, kernel.silhouettes(X[sample], sampled), -1.0)

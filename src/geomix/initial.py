@@ -108,7 +108,7 @@ def _against_the_rest(rows: Rows, code: int) -> tuple[FloatArray, float]:
     """
     start = Planes(np.zeros((2, rows.X.shape[1])), np.zeros(2), class_starts([1, 1]))
     own = (rows.y == code).astype(np.intp)
-    two_sided = kernel.training_rows(kernel.rough(rows.X), own, rows.weight)
+    two_sided = kernel.training_rows(rows.X, own, rows.weight)
     found, _ = kernel.minimize(
         two_sided,
         start,

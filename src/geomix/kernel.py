@@ -48,7 +48,6 @@ __all__ = [
     "plain",
     "pool",
     "predictor",
-    "rough",
     "scorer",
     "silhouettes",
     "simd",
@@ -159,7 +158,7 @@ def minimize(
     ``lbfgs.Enough`` to end there.
     """
     if isinstance(rows, NumpyRows):
-        return _minimize_by_scipy(
+        return _minimize_in_python(
             rows,
             planes,
             sharpness,
@@ -171,30 +170,12 @@ def minimize(
             on_iterate=on_iterate,
         )
     make = _native.Minimizer32 if rows.is_single else _native.Minimizer64
-    solver = make(
-        rows.packed,
-        *_numbers(planes),
-        sharpness,
-        label_smoothing,
-        coefficients,
-        tol,
-        value_tol,
-    )
-    for _ in range(max_iter):
-        status = solver.step()
-        if status in ("optimal", "stuck"):
-            return planes, status == "optimal"
-        planes = planes.with_vector(solver.vector)
-        try:
-            on_iterate(planes, solver.value)
-        except lbfgs.Enough:
-            return planes, False
-        if status == "converged":
-            return planes, True
-    return planes, False
+    problem = *_numbers(planes), sharpness, label_smoothing, coefficients
+    solver = make(rows.packed, *problem, tol, value_tol)
+    return _minimize_by_steps(solver, solver.step, planes, max_iter, on_iterate)
 
 
-def _minimize_by_scipy(
+def _minimize_in_python(
     rows: NumpyRows,
     planes: Planes,
     sharpness: float,
@@ -214,6 +195,11 @@ def _minimize_by_scipy(
         value, gradient = penalised(rows.terms(at, sharpness, label_smoothing), at, coefficients)
         return value, gradient
 
+    if is_native:  # sparse rows: the same solver as for dense ones, asking Python for gradients
+        solver = _native.Lbfgs(planes.as_vector(), tol, value_tol)
+        return _minimize_by_steps(
+            solver, lambda: solver.step(objective), planes, max_iter, on_iterate
+        )
     vector, converged = lbfgs.minimize(
         objective,
         planes.as_vector(),
@@ -223,6 +209,27 @@ def _minimize_by_scipy(
         on_iterate=lambda vector: on_iterate(planes.with_vector(vector), value),
     )
     return planes.with_vector(vector), converged
+
+
+def _minimize_by_steps(
+    solver: Any,
+    step: Callable[[], str],
+    planes: Planes,
+    max_iter: int,
+    on_iterate: Callable[[Planes, float], None],
+) -> tuple[Planes, bool]:
+    for _ in range(max_iter):
+        status = step()
+        if status in ("optimal", "stuck"):
+            return planes, status == "optimal"
+        planes = planes.with_vector(solver.vector)
+        try:
+            on_iterate(planes, solver.value)
+        except lbfgs.Enough:
+            return planes, False
+        if status == "converged":
+            return planes, True
+    return planes, False
 
 
 def adam_epoch(
@@ -276,7 +283,7 @@ def kmeans(
     X: FloatArray, weight: FloatArray, n_clusters: int, draws: FloatArray
 ) -> clustering.Clustering:
     """Weighted k-means from given random draws: see ``clustering.kmeans``."""
-    if not is_native:
+    if not is_native or not isinstance(X, np.ndarray):
         return clustering.kmeans(X, weight, n_clusters, draws)
     tol = clustering.shift_tol(X)
     found = _native.kmeans(
@@ -287,14 +294,14 @@ def kmeans(
 
 def nearest(X: FloatArray, centres: FloatArray) -> IntArray:
     """Index of the centre nearest to each row; the first of equals."""
-    if not is_native:
+    if not is_native or not isinstance(X, np.ndarray):
         return clustering.nearest(X, centres)[0]
     return _native.nearest(_doubles(X), centres)
 
 
 def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
     """Mean silhouette of the rows under each labeling."""
-    if not is_native:
+    if not is_native or not isinstance(X, np.ndarray):
         return clustering.silhouettes(X, labelings)
     return _native.silhouettes(_doubles(X), np.ascontiguousarray(labelings, dtype=np.int64))
 
@@ -309,14 +316,6 @@ def lifted(lift: Lift, V: Matrix) -> Matrix:
     if not is_native or frequencies is None or isinstance(V, CenteredSparse):
         return lift(V)
     return _native.fourier_f32(plain(V), _doubles(frequencies))
-
-
-def rough(X: Matrix) -> Matrix:
-    """``X`` in single precision where that is quicker and loses nothing but digits."""
-    if not is_native or isinstance(X, CenteredSparse) or X.dtype == np.float32:
-        return X
-    within = len(X) == 0 or max(float(X.max(initial=0.0)), -float(X.min(initial=0.0))) < 1e6
-    return X.astype(np.float32) if within else X
 
 
 def compressed(Phi: Matrix) -> FloatArray | None:

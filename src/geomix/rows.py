@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.kernel import TrainingRows, rough, training_rows
+from geomix.kernel import TrainingRows, training_rows
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
 SMALLEST_SPREAD = 1e-300
@@ -41,12 +41,6 @@ class Rows:
     def prepared(self) -> TrainingRows:
         """The same rows as the kernel wants them, made once."""
         return training_rows(self.X, self.y, self.weight)
-
-    @cached_property
-    def prepared_roughly(self) -> TrainingRows:
-        """The same in single precision where the numbers allow it: for early stages."""
-        X = rough(self.X)
-        return self.prepared if X is self.X else training_rows(X, self.y, self.weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,8 +208,7 @@ def _lbfgs_stage(
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
-    recipe, train = run.recipe, run.train
-    rows = train.prepared if judge else train.prepared_roughly
+    recipe, rows = run.recipe, run.train.prepared
     usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
 
     def on_iterate(at: Planes, value: float) -> None:
