@@ -44,10 +44,11 @@ inline Calibrated calibrate(const double* S, const Index* y, const double* weigh
     for (int i = 0; i < most_steps; ++i) {
         const double step = std::clamp(-now.slope / std::max(now.curvature, 1e-12), -1.0, 1.0);
         const double moved = std::clamp(t + step, low, high);
-        if (std::fabs(moved - t) < 1e-7) break;
+        if (std::fabs(moved - t) < 1e-10) break;
         t = moved;
         now = at(t);
-        if (now.loss + 0.5 * pull * t * t < best)
+        // Level counts as better: near the minimum the slope tells more than the value.
+        if (now.loss + 0.5 * pull * t * t <= best + 1e-12)
             best_t = t, best_loss = now.loss, best = now.loss + 0.5 * pull * t * t;
     }
     return {std::exp(-best_t), best_loss};

@@ -498,7 +498,7 @@ def test_native_calibration_equals_numpy():
     weight = rng.uniform(0.1, 1.0, 500)
     for prior in (None, 0.5):
         ours, theirs = kernel.calibrate(S, y, weight, prior), calibrate(S, y, weight, prior)
-        assert ours == pytest.approx(theirs, rel=1e-6)  # Newton ends at steps of 1e-7
+        assert ours == pytest.approx(theirs, rel=1e-8)
 
 
 # --- the door ---

@@ -88,11 +88,12 @@ def calibrate(
     for _ in range(MOST_NEWTON_STEPS):
         step = np.clip(-slope / max(curvature, 1e-12), -1.0, 1.0)
         moved = float(np.clip(t + step, low, high))
-        if abs(moved - t) < 1e-7:
+        if abs(moved - t) < 1e-10:
             break
         t = moved
         nll, slope, curvature = at(t)
-        if nll + 0.5 * pull * t**2 < best:
+        # Level counts as better: near the minimum the slope tells more than the value.
+        if nll + 0.5 * pull * t**2 <= best + 1e-12:
             best_t, best_nll, best = t, nll, nll + 0.5 * pull * t**2
     return float(np.exp(-best_t)), best_nll
 

@@ -5,7 +5,8 @@
                   cluster, b_i the smallest mean distance to another one
 
 Rows are an array or a SciPy sparse matrix, which stays sparse. Seeding is greedy k-means++
-(each next centre is the best of a few draws by squared distance); random draws are an argument, so equal draws give equal clusters.
+(each next centre is the best of a few draws by squared distance); random draws are an
+argument, so equal draws give equal clusters.
 """
 
 from __future__ import annotations

@@ -36,8 +36,6 @@ EPOCHS_TO_SHARPEN = 0.5
 RUNNING_USAGE_DECAY = 0.9
 SMALLEST_GAIN = 1e-4
 MOST_STEP_HALVINGS = 10
-# A trial is over when an iteration gains less than this: candidates differ by far more.
-VALUE_TOL_OF_TRIALS = 1e-5
 VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near where they will end
 
 # Told of every iteration and its planes; answers True to end training there.
@@ -111,8 +109,9 @@ class _Run:
 
     @property
     def value_tol(self) -> float:
-        is_trial = self.phase == "choose"
-        return VALUE_TOL_OF_TRIALS if is_trial else default_value_tol(self.recipe.tol)
+        """A trial is over when an iteration gains less than ``tol``: candidates differ by more."""
+        tol = self.recipe.tol
+        return tol if self.phase == "choose" else default_value_tol(tol)
 
     @cached_property
     def is_judged(self) -> bool:
