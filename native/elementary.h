@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+#include "kernels.h"
 #include "pack.h"
 
 namespace geomix {
@@ -160,10 +161,17 @@ GEOMIX_INLINE Pack<double> near_cosine(Pack<double> r, Pack<double> tail)
     return rounded + (((one - rounded) - half) + (z * p - r * tail));
 }
 
-GEOMIX_INLINE bool any_far(const double* angle)
+// Whether any of the angles (whole packs of them) is beyond FAR_ANGLE; NaN is not.
+GEOMIX_INLINE bool any_far(const double* angle, Index n)
 {
+    const Bits<double> no_sign = splat<uint64_t>(0x7fffffffffffffff);
+    Pack<double> top = splat(0.0);
+    for (Index i = 0; i < n; i += lanes<double>)
+        top = larger(top, reread<Pack<double>>(reread<Bits<double>>(load(angle + i)) & no_sign));
+    double lane[lanes<double>];
+    store(lane, top);
     bool far = false;
-    for (int i = 0; i < lanes<double>; ++i) far |= !(std::fabs(angle[i]) <= FAR_ANGLE);
+    for (int i = 0; i < lanes<double>; ++i) far |= lane[i] > FAR_ANGLE;
     return far;
 }
 
@@ -199,9 +207,9 @@ GEOMIX_INLINE void sine_cosine(const double* angle, double* sine, double* cosine
 GEOMIX_INLINE void sine_cosine_any(const double* angle, double* sine, double* cosine)
 {
     sine_cosine(angle, sine, cosine);
-    if (__builtin_expect(any_far(angle), 0))
+    if (__builtin_expect(any_far(angle, lanes<double>), 0))
         for (int i = 0; i < lanes<double>; ++i)
-            if (!(std::fabs(angle[i]) <= FAR_ANGLE)) {
+            if (std::fabs(angle[i]) > FAR_ANGLE) {
                 sine[i] = std::sin(angle[i]);
                 cosine[i] = std::cos(angle[i]);
             }

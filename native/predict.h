@@ -156,9 +156,13 @@ static void fourier_row(const Model& m, const double* angles, double* sines, dou
 {
     constexpr int n = DOUBLES;
     const Pack<double> scale = splat(m.frequency_scale);
+    const bool far = any_far(angles, m.n_frequencies);
     // Whole packs run over the end of the cosines; the sines come later and put that right.
     for (Index f = 0; f < m.n_frequencies; f += n) {
-        sine_cosine_any(angles + f, sines + f, phi + f);
+        if (__builtin_expect(far, 0))
+            sine_cosine_any(angles + f, sines + f, phi + f);
+        else
+            sine_cosine(angles + f, sines + f, phi + f);
         store(phi + f, load(phi + f) * scale);
     }
     for (Index f = 0; f < m.n_frequencies; f += n)
@@ -166,7 +170,9 @@ static void fourier_row(const Model& m, const double* angles, double* sines, dou
 }
 
 // z, a : (n_planes,) padded;  s : (n_classes,) padded;  work : 3 times padded n_classes
-static void pool_row(const Model& m, const double* z, double* a, double* s, double* work)
+// `a` ends as responsibilities if `with_shares`, and is scratch otherwise.
+static void pool_row(const Model& m, const double* z, double* a, double* s, double* work,
+                     bool with_shares)
 {
     const Index width = padded(m.n_classes, DOUBLES);
     double *top = work, *total = work + width, *logs = work + 2 * width;
@@ -191,7 +197,8 @@ static void pool_row(const Model& m, const double* z, double* a, double* s, doub
         const Index first = m.class_start[c], end = m.class_start[c + 1];
         const bool alone = end - first == 1;
         s[c] = (alone ? top[c] : top[c] + logs[c] / m.sharpness) / m.temperature;
-        for (Index p = first; p < end; ++p) a[p] = alone ? 1.0 : a[p] / total[c];
+        for (Index p = first; with_shares && p < end; ++p)
+            a[p] = alone ? 1.0 : a[p] / total[c];
     }
 }
 
@@ -232,7 +239,7 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
     }
     row_times_columns(phi, m.n_lifted, m.weight_columns, padded(m.n_planes, n), z);
     for (Index p = 0; p < m.n_planes; ++p) z[p] += m.biases[p];
-    pool_row(m, z, a, s, work);
+    pool_row(m, z, a, s, work, out.responsibilities != nullptr);
     if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);
     if (out.plane_scores)
         for (Index p = 0; p < m.n_planes; ++p) out.plane_scores[p] = z[p];
