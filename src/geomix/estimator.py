@@ -86,7 +86,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Largest norm of Adam's gradient, and of any plane's weights.
     validation_fraction : float, default=0.2
         Rows of each class to hold out. Under 1000 distinct rows five folds take their place,
-        under 50 nothing is held out.
+        under 300 ten, and under 50 nothing is held out.
     early_stopping : {"auto", "calibrated", "plain", "off"}, default="auto"
         Stop by the held-out loss after temperature scaling, by the plain one, or not at all.
         "auto" is "off" for L-BFGS with ``refit``, where the chosen penalty does that work, and

@@ -26,13 +26,26 @@ from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, str
 from geomix.selection import ITERATIONS_PER_TRIAL, choose_candidate, default_candidate
 from geomix.streams import stream
 
-# Below the first number of distinct rows nothing is held out; below the second the choice is
-# cross-validated, because one small validation part would choose at random.
+# With fewer distinct rows than this nothing is held out.
 FEWEST_ROWS_TO_HOLD_OUT = 50
-FEWEST_ROWS_FOR_ONE_SPLIT = 1000
-N_FOLDS = 5
 # More training rows than this do not make the choice better, only slower.
 MOST_ROWS_TO_CHOOSE_FROM = 20_000
+
+
+@dataclass(frozen=True)
+class _HoldOut:
+    """How rows are held out: one split or so many folds, and the handicap of a richer model
+    (in standard errors of the comparison; see ``selection``)."""
+
+    n_folds: int
+    handicap: float
+
+
+def hold_out_plan(n_rows: int, *, refit: bool) -> _HoldOut:
+    """One small validation part would choose at random, so few rows are cross-validated."""
+    if n_rows >= 1000 or not refit:
+        return _HoldOut(1, 0.0)
+    return _HoldOut(5, 1.0) if n_rows >= 300 else _HoldOut(10, 2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +63,10 @@ class _Task:
     def refit(self) -> bool:
         """Whether the final planes learn from all rows, rather than from a part of them."""
         return self.valid is None and self.recipe.refit
+
+    @property
+    def hold_out(self) -> _HoldOut:
+        return hold_out_plan(len(self.rows), refit=self.refit)
 
     def fold(self, train: Rows, valid: Rows | None) -> Fold:
         return prepare_fold(train, valid, self.n_classes, self.wanted, self.recipe, self.seed)
@@ -135,7 +152,7 @@ def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
 
 def _held_out_parts(task: _Task, history: History) -> list[tuple[Rows, Rows]]:
     """Pairs of training and held-out rows: the user's, one split, five folds, or none."""
-    rows, recipe = task.rows, task.recipe
+    rows = task.rows
     if task.valid is not None:
         return [(rows, task.valid)]
     if len(rows) < FEWEST_ROWS_TO_HOLD_OUT:
@@ -145,10 +162,10 @@ def _held_out_parts(task: _Task, history: History) -> list[tuple[Rows, Rows]]:
         )
         return []
     rng = stream(task.seed, "holdout")
-    if task.refit and len(rows) < FEWEST_ROWS_FOR_ONE_SPLIT:
-        splits = stratified_folds(rows.y, N_FOLDS, rng)
+    if task.hold_out.n_folds > 1:
+        splits = stratified_folds(rows.y, task.hold_out.n_folds, rng)
     else:
-        splits = [stratified_split(rows.y, recipe.validation_fraction, rng)]
+        splits = [stratified_split(rows.y, task.recipe.validation_fraction, rng)]
     return [(rows.take(train), rows.take(valid)) for train, valid in splits if len(valid)]
 
 
@@ -166,7 +183,9 @@ def _choose(parts: list[tuple[Rows, Rows]], task: _Task, history: History, watch
     if not parts or (one_candidate and not needs_temperature and not needs_n_iter):
         return _Choice(default_candidate(recipe, lift=lifts[0]))
     folds = [task.fold(_sample(train, task.seed), valid) for train, valid in parts]
-    winner, measured = choose_candidate(folds, recipe, task.seed, watch, lifts=lifts)
+    winner, measured = choose_candidate(
+        folds, recipe, task.seed, watch, lifts=lifts, handicap=task.hold_out.handicap
+    )
     history.trials.extend(one.as_trial(chosen=one is winner) for one in measured)
     # Without early stopping a trial ends by converging, which says nothing about when to stop,
     # or at its limit, which does: that is the model that was measured.

@@ -1,9 +1,9 @@
 """Which lift, how many planes, which penalty: candidates compete on held-out likelihood.
 
 From simple to rich: linear with one plane per class, linear with the budget's planes, Fourier
-with one, Fourier with the budget's. Each looks for its penalty by steps of ten. A richer one
-has to beat a simpler one by more than the noise of the comparison, because a simple model can
-be read, folded and scored faster.
+with one, Fourier with the budget's. Each looks for its penalty by steps of ten. On few rows a
+richer one has to beat a simpler one by more than the noise of the comparison: there the best of
+twenty candidates is mostly the luckiest.
 """
 
 from __future__ import annotations
@@ -28,14 +28,11 @@ GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
 DEFAULT_L2 = {"linear": 1e-4, "fourier": 1e-5}
 L2_RANGE = {"linear": (1e-6, 1e-1), "fourier": (1e-7, 1e-2)}
 ITERATIONS_PER_TRIAL = 100
-# How many standard errors worse a ten times stronger penalty, or a simpler model, may be and
-# still be preferred. On few rows (cross-validated) the best of twenty candidates is mostly the
-# luckiest, so a richer model has to be better by more there.
+# How many standard errors worse a ten times stronger penalty may be and still be preferred.
 STRONGER_PENALTY_ERRORS = 0.5
-SIMPLER_MODEL_ERRORS = 1.0
-SIMPLER_MODEL_ERRORS_ON_FEW_ROWS = 2.0
 # A candidate this many standard errors behind the best so far is not tried on further folds.
 BEATEN_ERRORS = 2.5
+FEWEST_ROWS_TO_TELL = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +71,18 @@ def default_candidate(recipe: Recipe, *, lift: str, one_plane: bool = False) -> 
 
 
 def choose_candidate(
-    folds: list[Fold], recipe: Recipe, seed: int, watch: Watch, *, lifts: tuple[str, ...]
+    folds: list[Fold],
+    recipe: Recipe,
+    seed: int,
+    watch: Watch,
+    *,
+    lifts: tuple[str, ...],
+    handicap: float,
 ) -> tuple[Measured, list[Measured]]:
-    """The winner and everything that was measured on the way, in order."""
+    """The winner and everything that was measured on the way, in order.
+
+    ``handicap`` is how many standard errors worse a simpler model may be and still win.
+    """
     measured: dict[Candidate, Measured] = {}
 
     def measure(candidate: Candidate) -> Measured:
@@ -86,8 +92,7 @@ def choose_candidate(
         return measured[candidate]
 
     finalists = list(_finalists(folds, recipe, lifts, measure))
-    n_errors = SIMPLER_MODEL_ERRORS if len(folds) == 1 else SIMPLER_MODEL_ERRORS_ON_FEW_ROWS
-    return _simplest_of_the_best(finalists, n_errors), list(measured.values())
+    return _simplest_of_the_best(finalists, handicap), list(measured.values())
 
 
 def _finalists(
@@ -149,10 +154,10 @@ def _step(candidate: Candidate, factor: float) -> Candidate | None:
     return replace(candidate, l2=l2) if low <= l2 <= high else None
 
 
-def _simplest_of_the_best(finalists: list[Measured], n_errors: float) -> Measured:
-    """The first finalist that is not worse than the best by more than the noise."""
+def _simplest_of_the_best(finalists: list[Measured], handicap: float) -> Measured:
+    """The first finalist that is not worse than the best by more than the handicap."""
     best = min(finalists, key=lambda m: m.loss)
-    return next(one for one in finalists if _is_level(one, best, n_errors))
+    return next(one for one in finalists if _is_level(one, best, handicap))
 
 
 def _is_level(other: Measured, best: Measured, n_errors: float) -> bool:
@@ -178,7 +183,7 @@ def _measure(
         fits.append(train_on_fold(candidate, fold, recipe, seed, watch, "choose", limit))
         S = np.vstack([S, held_out_scores(fits[-1], fold, recipe)])
         temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], recipe)
-        if rival is not None and len(S) < len(y):
+        if rival is not None and FEWEST_ROWS_TO_TELL <= len(S) < len(y):
             excess = _excess(row_losses, rival.row_losses[: len(S)], weight[: len(S)])
             if excess.mean > BEATEN_ERRORS * excess.error:
                 rest = rival.row_losses[len(S) :] + excess.mean
