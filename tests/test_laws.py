@@ -83,7 +83,7 @@ def test_a_common_factor_of_the_weights_does_not_matter(wine, rng):
     assert np.array_equal(a.predict_proba(X), b.predict_proba(X))
     # 1e300 is no power of two: the weights themselves differ in their last digit.
     c = quick().fit(X, y, sample_weight=weight * 1e300)
-    np.testing.assert_allclose(a.predict_proba(X), c.predict_proba(X), atol=1e-8)
+    np.testing.assert_allclose(a.predict_proba(X), c.predict_proba(X), rtol=1e-4, atol=1e-6)
 
 
 def test_renaming_the_classes_permutes_the_columns(wine):
