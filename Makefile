@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench speed sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -16,6 +16,22 @@ test: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/paper_sets.py
+
+speed: $(VENV)/.bench
+	$(BIN)/python benchmarks/speed.py
+
+# The native tests on a build with the address and undefined behaviour sanitizers, in a venv of
+# its own. Python itself leaks on purpose, so leaks are not looked for; nor can a process that
+# the sanitizer watches be held to the memory of an ordinary one.
+SANITIZE_VENV := build/sanitize-venv
+sanitize:
+	test -x $(SANITIZE_VENV)/bin/python || $(PYTHON) -m venv $(SANITIZE_VENV)
+	$(SANITIZE_VENV)/bin/pip install --quiet --disable-pip-version-check '.[test]' \
+		--config-settings=cmake.define.GEOMIX_SANITIZE=ON \
+		--config-settings=build-dir=build/sanitize
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		$(SANITIZE_VENV)/bin/python -m pytest tests/test_native.py
 
 # A stamp per set of extras: installing again is skipped until pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml

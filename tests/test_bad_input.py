@@ -1004,30 +1004,30 @@ INTERRUPTIONS = [KeyboardInterrupt(), MemoryError("no more"), RuntimeError("solv
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """Make training stop with an error after some batches."""
+    """Make training stop with an error after some iterations."""
 
-    def after(n_batches, error):
-        original, calls = geomix.kernel.batch_terms, iter(range(n_batches))
+    def after(n_iterations, error):
+        original, calls = geomix.training._Run.step_done, iter(range(n_iterations))
 
-        def batch_terms(*args):
+        def step_done(*args, **kwargs):
             if next(calls, None) is None:
                 raise error
-            return original(*args)
+            return original(*args, **kwargs)
 
-        monkeypatch.setattr(geomix.kernel, "batch_terms", batch_terms)
+        monkeypatch.setattr(geomix.training._Run, "step_done", step_done)
 
     return after
 
 
 @pytest.mark.parametrize("error", INTERRUPTIONS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-@pytest.mark.parametrize("n_batches", [0, 20])
+@pytest.mark.parametrize("n_iterations", [0, 20])
 def test_an_interrupted_first_fit_leaves_the_estimator_unfitted(
-    iris, interrupted, error, solver, n_batches
+    iris, interrupted, error, solver, n_iterations
 ):  # C27
     clf = quick(solver=solver)
     before = dict(vars(clf))
-    interrupted(n_batches, error)
+    interrupted(n_iterations, error)
     with pytest.raises(type(error)):
         clf.fit(*iris)
     assert vars(clf) == before

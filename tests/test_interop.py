@@ -438,10 +438,10 @@ def test_nothing_is_written_without_verbose(iris, capfd):
 
 
 def test_an_interrupted_fit_ends_its_progress_line(iris, capfd, monkeypatch):
-    def stop(*args):
+    def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(geomix.kernel, "batch_terms", stop)
+    monkeypatch.setattr(geomix.training._Run, "step_done", stop)
     with pytest.raises(KeyboardInterrupt):
         quick(verbose=1).fit(*iris)
     assert capfd.readouterr().err.endswith("\n")

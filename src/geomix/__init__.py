@@ -4,6 +4,7 @@ from geomix.errors import DataQualityWarning, InvalidParameterError, SchemaError
 from geomix.estimator import GeometricMixtureClassifier
 from geomix.model import GeometricMixture
 from geomix.recipe import Recipe
+from geomix.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -15,4 +16,5 @@ __all__ = [
     "Recipe",
     "SchemaError",
     "__version__",
+    "show_versions",
 ]

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.metrics import silhouette_score
 
+from geomix import clustering, kernel
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
 from geomix.recipe import Recipe
 from geomix.rows import Rows
@@ -99,33 +98,30 @@ def _split_class(X: Any, weight: FloatArray, limit: int, choose: bool, seed: int
     # The same stream for every class: renaming the classes changes nothing.
     order = stream(seed, "budget").permutation(n_rows)
     sample = np.sort(order[:ROWS_FOR_KMEANS])
-    best, best_silhouette = whole, CONVINCING_SILHOUETTE
-    for n_clusters in range(2, limit + 1) if choose else [limit]:
-        split = _kmeans(X, weight, sample, n_clusters, seed)
-        if not choose:
-            return split
-        silhouette = _silhouette(X, split.labels, np.sort(order[:ROWS_FOR_SILHOUETTE]))
-        if silhouette > best_silhouette:
-            best, best_silhouette = split, silhouette
-    return best
+    if not choose:
+        return _kmeans(X, weight, sample, limit, seed)
+    splits = [_kmeans(X, weight, sample, k, seed) for k in range(2, limit + 1)]
+    found = _silhouettes(X, [s.labels for s in splits], np.sort(order[:ROWS_FOR_SILHOUETTE]))
+    best = int(np.argmax(found))
+    return splits[best] if found[best] > CONVINCING_SILHOUETTE else whole
 
 
 def _kmeans(X: Any, weight: FloatArray, sample: IntArray, n_clusters: int, seed: int) -> _Split:
-    runs = [
-        KMeans(n_clusters, n_init=1, random_state=int(draw)).fit(
-            X[sample], sample_weight=weight[sample]
-        )
-        for draw in stream(seed, "kmeans").integers(2**31, size=2)
-    ]
-    better, worse = sorted(runs, key=lambda run: float(run.inertia_))
-    labels = better.predict(X).astype(np.intp)
+    draws = stream(seed, "kmeans").random((2, n_clusters, clustering.n_trials(n_clusters)))
+    runs = [kernel.kmeans(X[sample], weight[sample], n_clusters, draw) for draw in draws]
+    better, worse = sorted(runs, key=lambda run: run.inertia)
+    labels = better.labels if len(sample) == X.shape[0] else kernel.nearest(X, better.centres)
+    return _as_split(labels, better.inertia, worse.inertia)
+
+
+def _as_split(labels: IntArray, better: float, worse: float) -> _Split:
     found, labels = np.unique(labels, return_inverse=True)  # a cluster may have come out empty
-    stable = worse.inertia_ <= (1.0 + UNSTABLE_INERTIA) * better.inertia_
-    return _Split(labels, len(found), bool(stable))
+    return _Split(labels.astype(np.intp), len(found), worse <= (1.0 + UNSTABLE_INERTIA) * better)
 
 
-def _silhouette(X: Any, labels: IntArray, sample: IntArray) -> float:
-    found = len(np.unique(labels[sample]))
-    if found < 2 or found >= len(sample):
-        return -1.0
-    return float(silhouette_score(X[sample], labels[sample]))
+def _silhouettes(X: Any, labelings: list[IntArray], sample: IntArray) -> FloatArray:
+    """Mean silhouette of the sampled rows under each labeling; -1 where there is none."""
+    sampled = [labels[sample] for labels in labelings]
+    found = np.array([len(np.unique(labels)) for labels in sampled])
+    usable = (found >= 2) & (found < len(sample))
+    return np.where(usable, kernel.silhouettes(X[sample], sampled), -1.0)

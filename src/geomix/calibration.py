@@ -15,6 +15,8 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 
 TEMPERATURE_RANGE = (0.05, 20.0)
+# The same range for t = -log T.
+LOG_RANGE = (-float(np.log(TEMPERATURE_RANGE[1])), -float(np.log(TEMPERATURE_RANGE[0])))
 MOST_NEWTON_STEPS = 50
 # Width of the prior on log T in a fit: T within 0.4 and 2.7 unless the rows say otherwise.
 PRIOR_SCALE = 0.5
@@ -23,6 +25,12 @@ PRIOR_SCALE = 0.5
 def _weights(n_rows: int, sample_weight: FloatArray | None) -> FloatArray:
     weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, float)
     return weight / weight.sum()
+
+
+def prior_pull(weight: FloatArray, prior_scale: float | None) -> float:
+    """Curvature of the prior on log T per row, for weights that sum to one; None: no prior."""
+    n_effective = 1.0 / float(weight @ weight)
+    return 0.0 if prior_scale is None else 1.0 / (n_effective * prior_scale**2)
 
 
 def fit_temperature(
@@ -60,11 +68,10 @@ def calibrate(
     if len(y) == 0:
         return 1.0, 0.0
     weight = _weights(len(y), sample_weight)
-    n_effective = 1.0 / float(weight @ weight)
-    pull = 0.0 if prior_scale is None else 1.0 / (n_effective * prior_scale**2)
+    pull = prior_pull(weight, prior_scale)
     S = S - S.max(axis=1, keepdims=True)
     S_true = S[np.arange(len(y)), y]
-    low, high = -np.log(TEMPERATURE_RANGE[1]), -np.log(TEMPERATURE_RANGE[0])
+    low, high = LOG_RANGE
 
     def at(t: float) -> tuple[float, float, float]:
         b = np.exp(t)
@@ -81,11 +88,12 @@ def calibrate(
     for _ in range(MOST_NEWTON_STEPS):
         step = np.clip(-slope / max(curvature, 1e-12), -1.0, 1.0)
         moved = float(np.clip(t + step, low, high))
-        if abs(moved - t) < 1e-7:
+        if abs(moved - t) < 1e-10:
             break
         t = moved
         nll, slope, curvature = at(t)
-        if nll + 0.5 * pull * t**2 < best:
+        # Level counts as better: near the minimum the slope tells more than the value.
+        if nll + 0.5 * pull * t**2 <= best + 1e-12:
             best_t, best_nll, best = t, nll, nll + 0.5 * pull * t**2
     return float(np.exp(-best_t)), best_nll
 

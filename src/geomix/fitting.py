@@ -23,7 +23,7 @@ from geomix.history import History
 from geomix.model import GeometricMixture
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
-from geomix.selection import choose_candidate, default_candidate
+from geomix.selection import ITERATIONS_PER_TRIAL, choose_candidate, default_candidate
 from geomix.streams import stream
 
 # With fewer distinct rows than this nothing is held out.
@@ -187,7 +187,10 @@ def _choose(parts: list[tuple[Rows, Rows]], task: _Task, history: History, watch
         folds, recipe, task.seed, watch, lifts=lifts, handicap=task.hold_out.handicap
     )
     history.trials.extend(one.as_trial(chosen=one is winner) for one in measured)
-    n_iter = winner.n_iter if task.refit else None
+    # Without early stopping a trial ends by converging, which says nothing about when to stop,
+    # or at its limit, which does: that is the model that was measured.
+    ended_early = recipe.early_stopping == "off" and winner.n_iter < ITERATIONS_PER_TRIAL
+    n_iter = winner.n_iter if task.refit and not ended_early else None
     return _Choice(winner.candidate, n_iter, winner.temperature)
 
 

@@ -7,14 +7,15 @@ distance) is learnt on the training part alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix import kernel
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
 from geomix.budget import Clusters, find_clusters
+from geomix.features import Features, make_features
 from geomix.history import Record
 from geomix.initial import initial_planes
 from geomix.lift import (
@@ -35,6 +36,8 @@ from geomix.training import Trained, train_planes
 # ``pca="auto"``: above this many columns, keep the axes that hold this share of the variance.
 COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
+# Features of up to this many numbers wait on their fold for the next candidate of their lift.
+MOST_NUMBERS_TO_KEEP = 2**22
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
@@ -62,7 +65,20 @@ class Fold:
     train: Rows
     valid: Rows | None
     clusters: Clusters
-    typical_gamma: float
+    seed: int
+    seen: dict[Any, Features] = field(default_factory=dict)
+    trained: dict[Candidate, Fitted] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.clusters.planes_per_class)
+
+    @cached_property
+    def typical_gamma(self) -> float:
+        """One over the median squared distance between rows."""
+        if isinstance(self.train.X, CenteredSparse):
+            return 1.0
+        return median_gamma(self.train.X, stream(self.seed, "gamma"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +96,13 @@ Watch: TypeAlias = "Callable[[Record, Callable[[], Snapshot]], bool | None]"
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A candidate trained on a fold."""
+    """A candidate trained on a fold; ``compact`` are its planes over ``features``."""
 
     lift: Lift
     trained: Trained
     init: str
+    features: Features
+    compact: Planes
 
 
 def prepare_fold(
@@ -111,10 +129,7 @@ def prepare_fold(
     if valid is not None:
         held_out = Rows(standardize(valid.X), valid.y, valid.weight)
     clusters = find_clusters(prepared, n_classes, wanted, recipe, seed)
-    gamma = 1.0
-    if not isinstance(V, CenteredSparse):
-        gamma = median_gamma(V, stream(seed, "gamma"))
-    return Fold(standardize, prepared, held_out, clusters, gamma)
+    return Fold(standardize, prepared, held_out, clusters, seed)
 
 
 def _axes_to_keep(pca: Any, V: Any) -> Any:
@@ -148,37 +163,64 @@ def train_on_fold(
     max_iter: int | None = None,
 ) -> Fitted:
     """Lift the rows, make the first planes and train them."""
-    lift = make_lift(candidate, fold, recipe, seed)
-    train = Rows(lift(fold.train.X), fold.train.y, fold.train.weight)
-    valid = None
-    if fold.valid is not None:
-        valid = Rows(lift(fold.valid.X), fold.valid.y, fold.valid.weight)
-    clusters = fold.clusters.merged() if candidate.one_plane else fold.clusters
-    planes, init = initial_planes(
-        train,
-        clusters,
-        recipe.init,
-        recipe.sharpness_start,
-        recipe.label_smoothing,
-        stream(seed, "initial"),
-    )
+    features = _features(candidate, fold, recipe, seed)
+    # A neighbour that differs by the penalty alone is a better start than any first planes.
+    relatives = replace(candidate, l2=0.0)
+    neighbour = fold.trained.get(relatives) if phase == "choose" else None
+    if neighbour is None:
+        planes, init = initial_planes(
+            features.train,
+            fold.clusters.merged() if candidate.one_plane else fold.clusters,
+            recipe.init,
+            recipe.sharpness_start,
+            recipe.label_smoothing,
+            stream(seed, "initial"),
+        )
+    else:
+        planes, init = neighbour.compact, neighbour.init
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
-        return watch(record, lambda: Snapshot(fold.standardize, lift, now))
+        return watch(
+            record, lambda: Snapshot(fold.standardize, features.lift, features.expanded(now))
+        )
 
     rng = stream(seed, "batches")
     trained = train_planes(
-        planes, train, valid, recipe, candidate.l2, rng, watch_planes, phase, max_iter
+        planes,
+        features.train,
+        features.valid,
+        recipe,
+        candidate.l2,
+        rng,
+        watch_planes,
+        phase,
+        max_iter,
+        n_before=0 if neighbour is None else neighbour.trained.n_iter,
     )
-    return Fitted(lift, trained, init)
+    full = replace(trained, planes=features.expanded(trained.planes))
+    fitted = Fitted(features.lift, full, init, features, trained.planes)
+    if phase == "choose":
+        fold.trained[relatives] = fitted
+    return fitted
+
+
+def _features(candidate: Candidate, fold: Fold, recipe: Recipe, seed: int) -> Features:
+    """Features of the candidate's lift; made once per fold while they are small."""
+    key = candidate.lift, candidate.gamma_factor
+    if key not in fold.seen:
+        lift = make_lift(candidate, fold, recipe, seed)
+        features = make_features(lift, fold.train, fold.valid)
+        if features.train.X.shape[0] * features.train.X.shape[1] > MOST_NUMBERS_TO_KEEP:
+            return features
+        fold.seen[key] = features
+    return fold.seen[key]
 
 
 def held_out_scores(fitted: Fitted, fold: Fold, recipe: Recipe) -> FloatArray:
     """Class scores of the held-out rows, uncalibrated."""
-    assert fold.valid is not None
-    planes = fitted.trained.planes
-    Z = planes.scores(fitted.lift(fold.valid.X))
-    return kernel.pool(Z, planes.class_start, recipe.sharpness)[0]
+    valid = fitted.features.valid
+    assert valid is not None
+    return valid.prepared.class_scores(fitted.compact, recipe.sharpness)
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:

@@ -12,14 +12,10 @@ gives that back. ``auto`` is k-means, or logistic where clustering was unstable.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from geomix import kernel
-from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix
+from geomix.arrays import FloatArray, IntArray, Matrix
 from geomix.budget import Clusters
 from geomix.planes import Planes, class_starts
 from geomix.rows import Rows
@@ -27,6 +23,7 @@ from geomix.rows import Rows
 ROWS_FOR_SCALE = 2000
 SCALES = np.geomspace(0.1, 300.0, 9)
 LOGISTIC_NOISE = 0.2
+LOGISTIC_ITERATIONS = 100  # a first guess need not have converged
 
 
 def initial_planes(
@@ -74,10 +71,7 @@ def _from_centres(
         Planes(centres * (scale / spread), biases * (scale / spread), class_start)
         for scale in SCALES
     ]
-    losses = [
-        kernel.cross_entropy(planes, sharpness, sample.X, sample.y, sample.weight)
-        for planes in scaled
-    ]
+    losses = [sample.prepared.cross_entropy(planes, sharpness) for planes in scaled]
     return scaled[int(np.argmin(losses))]
 
 
@@ -93,28 +87,40 @@ def _weighted_centres(X: Matrix, group: IntArray, weight: FloatArray, n_groups: 
 def _from_logistic(
     rows: Rows, clusters: Clusters, sharpness: float, rng: np.random.Generator
 ) -> Planes:
-    sparse = isinstance(rows.X, CenteredSparse)
-    X = rows.X.csr if sparse else rows.X
     n_classes = len(clusters.planes_per_class)
     directions = np.zeros((n_classes, rows.X.shape[1]))
     offsets = np.zeros(n_classes)
-    # C weighs the rows against the penalty: without this, the unit of the weights would matter.
-    weight = rows.weight * (len(rows) / rows.weight.sum())
     for code in np.unique(rows.y):
-        logistic = LogisticRegression(C=1.0, max_iter=100)
-        with warnings.catch_warnings():  # a first guess need not have converged
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            logistic.fit(X, rows.y == code, sample_weight=weight)
-        directions[code] = logistic.coef_[0]
-        offsets[code] = logistic.intercept_[0]
-        if sparse:
-            offsets[code] += directions[code] @ rows.X.shift
+        directions[code], offsets[code] = _against_the_rest(rows, int(code))
     class_start = class_starts(clusters.planes_per_class)
     class_of = np.repeat(np.arange(n_classes), clusters.planes_per_class)
     weights = directions[class_of]
     size = np.sqrt((weights**2).mean(axis=1, keepdims=True)) + 1e-3
     weights = weights + LOGISTIC_NOISE * size * _noise(rows.y, class_start, weights.shape[1], rng)
     return Planes(weights, offsets[class_of], class_start)
+
+
+def _against_the_rest(rows: Rows, code: int) -> tuple[FloatArray, float]:
+    """Weights and bias of a logistic regression of one class against all others, with C = 1.
+
+    It is a model of two classes with one plane each; the planes come out opposite, so that
+    l2 = 1 / n_rows on both is the penalty of C = 1 on their difference.
+    """
+    start = Planes(np.zeros((2, rows.X.shape[1])), np.zeros(2), class_starts([1, 1]))
+    own = (rows.y == code).astype(np.intp)
+    two_sided = kernel.training_rows(rows.X, own, rows.weight)
+    found, _ = kernel.minimize(
+        two_sided,
+        start,
+        1.0,
+        0.0,
+        np.full(2, 1.0 / len(rows)),
+        max_iter=LOGISTIC_ITERATIONS,
+        tol=1e-4,
+        value_tol=1e-6,
+        on_iterate=lambda planes, value: None,
+    )
+    return found.weights[1] - found.weights[0], float(found.biases[1] - found.biases[0])
 
 
 def _from_noise(

@@ -1,39 +1,392 @@
 """The one door to fast code: the same functions as the reference, native or NumPy.
 
-Prediction walks the rows in blocks of one fixed size, the last one padded with zeros. Every
-row then meets the same operations in the same order whatever the size of the batch it came
-in, so its answer depends on that row alone, to the last bit, and memory stays bounded.
+``is_native`` says which. The native ones are C++ (``native/``), held to the NumPy ones by the
+tests; the environment variable ``GEOMIX_KERNEL=numpy`` switches to NumPy, and a build without
+a compiler has nothing else. Either way a row's answer depends on that row alone, to the last
+bit: NumPy walks rows in blocks of one size, the native code orders every sum by itself.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import FloatArray
-from geomix.objective import batch_terms, cross_entropy
+from geomix import calibration, clustering, lbfgs
+from geomix.adam import AdamState
+from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix
+from geomix.lift import Lift, Standardize
+from geomix.objective import BatchTerms, penalised
+from geomix.objective import batch_terms as numpy_batch_terms
+from geomix.objective import cross_entropy as numpy_cross_entropy
+from geomix.planes import Planes
 from geomix.pooling import pool, softmax
+from geomix.scoring import NumpyPredictor, NumpyScorer, Predictor, RowExplanation, Scorer
 
-__all__ = ["batch_terms", "cross_entropy", "in_blocks", "is_native", "pool", "softmax"]
+try:
+    if os.environ.get("GEOMIX_KERNEL", "").lower() == "numpy":
+        raise ImportError("GEOMIX_KERNEL=numpy")
+    from geomix import _native
+except ImportError:
+    _native = None  # type: ignore[assignment]
 
-is_native = False
+__all__ = [
+    "TrainingRows",
+    "adam_epoch",
+    "batch_terms",
+    "calibrate",
+    "compressed",
+    "cross_entropy",
+    "in_basis",
+    "is_native",
+    "kmeans",
+    "lifted",
+    "minimize",
+    "nearest",
+    "plain",
+    "pool",
+    "predictor",
+    "scorer",
+    "silhouettes",
+    "simd",
+    "softmax",
+    "training_rows",
+]
 
-ROWS_PER_BLOCK = 128
+# A span is sought among this many rows, and used from this share of the features down; what
+# lies outside it has at most this squared length (Fourier features have length one).
+ROWS_FOR_SPAN = 512
+SPAN_WORTH_IT = 0.5
+LARGEST_SPAN = 192  # finding it takes time with the square of its dimensions
+LEFT_OUTSIDE_SPAN = 1e-7
+
+is_native = _native is not None
+# The CPU level in use: "scalar", "avx2", "avx512", or "" with NumPy.
+simd: str = _native.simd() if is_native else ""
 
 
-def in_blocks(answer: Callable[[Any], FloatArray], X: Any, n_outputs: int) -> FloatArray:
-    """``answer`` (rows, columns) -> (rows, n_outputs) applied to ``X`` block by block."""
-    n_rows, n_columns = X.shape
-    out = np.empty((n_rows, n_outputs))
-    dense = isinstance(X, np.ndarray)
-    for start in range(0, n_rows, ROWS_PER_BLOCK):
-        block = X[start : start + ROWS_PER_BLOCK]
-        n_in_block = block.shape[0]
-        if dense and (n_in_block < ROWS_PER_BLOCK or not block.flags.c_contiguous):
-            padded = np.zeros((ROWS_PER_BLOCK, n_columns))
-            padded[:n_in_block] = block
-            block = padded
-        out[start : start + n_in_block] = answer(block)[:n_in_block]
-    return out
+# --- training rows: prepared once, asked as often as a solver likes ---
+
+
+class NumpyRows:
+    """Rows with codes and weights, by the reference functions."""
+
+    def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
+        self._rows = X, y, weight
+
+    def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
+        return numpy_batch_terms(planes, sharpness, *self._rows, label_smoothing)
+
+    def cross_entropy(self, planes: Planes, sharpness: float) -> float:
+        return numpy_cross_entropy(planes, sharpness, *self._rows)
+
+    def class_scores(self, planes: Planes, sharpness: float) -> FloatArray:
+        """s_c before calibration, (n_rows, n_classes)."""
+        return pool(planes.scores(self._rows[0]), planes.class_start, sharpness)[0]
+
+
+class NativeRows:
+    """The same rows packed for the native kernel, in float64 or float32 as ``X`` is."""
+
+    def __init__(self, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self.is_single = X.dtype == np.float32
+        make = _native.Rows32 if self.is_single else _native.Rows64
+        self.packed = make(plain(X), _codes(y), _doubles(weight))
+        self._total_weight = float(np.sum(weight))
+
+    def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
+        return BatchTerms(*self.packed.terms(*_numbers(planes), sharpness, label_smoothing))
+
+    def cross_entropy(self, planes: Planes, sharpness: float) -> float:
+        return self.packed.cross_entropy(*_numbers(planes), sharpness) / self._total_weight
+
+    def class_scores(self, planes: Planes, sharpness: float) -> FloatArray:
+        """s_c before calibration, (n_rows, n_classes)."""
+        return self.packed.class_scores(*_numbers(planes), sharpness)
+
+
+TrainingRows: TypeAlias = "NumpyRows | NativeRows"
+
+
+def training_rows(X: Matrix, y: IntArray, weight: FloatArray) -> TrainingRows:
+    """Lifted rows with class codes and weights, ready for many passes."""
+    if is_native and not isinstance(X, CenteredSparse):
+        return NativeRows(X, y, weight)
+    return NumpyRows(X, y, weight)
+
+
+def batch_terms(
+    planes: Planes,
+    sharpness: float,
+    Phi: Matrix,
+    y: IntArray,
+    row_weight: FloatArray,
+    label_smoothing: float,
+) -> BatchTerms:
+    """Loss, gradients and usage of the rows ``Phi`` with class codes ``y``, as weighted sums."""
+    return training_rows(Phi, y, row_weight).terms(planes, sharpness, label_smoothing)
+
+
+def cross_entropy(
+    planes: Planes, sharpness: float, Phi: Matrix, y: IntArray, row_weight: FloatArray
+) -> float:
+    """Weighted mean cross-entropy against the plain labels: what validation measures."""
+    return training_rows(Phi, y, row_weight).cross_entropy(planes, sharpness)
+
+
+# --- solvers ---
+
+
+def minimize(
+    rows: TrainingRows,
+    planes: Planes,
+    sharpness: float,
+    label_smoothing: float,
+    coefficients: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    value_tol: float,
+    on_iterate: Callable[[Planes, float], None],
+) -> tuple[Planes, bool]:
+    """L-BFGS on the penalised objective; the last planes, and whether it converged: no entry of
+    the gradient above ``tol``, or an iteration that gained less than ``value_tol`` relatively.
+
+    ``on_iterate`` sees the planes and the objective of every iteration, and may raise
+    ``lbfgs.Enough`` to end there.
+    """
+    if isinstance(rows, NumpyRows):
+        return _minimize_in_python(
+            rows,
+            planes,
+            sharpness,
+            label_smoothing,
+            coefficients,
+            max_iter=max_iter,
+            tol=tol,
+            value_tol=value_tol,
+            on_iterate=on_iterate,
+        )
+    make = _native.Minimizer32 if rows.is_single else _native.Minimizer64
+    problem = *_numbers(planes), sharpness, label_smoothing, coefficients
+    solver = make(rows.packed, *problem, tol, value_tol)
+    return _minimize_by_steps(solver, solver.step, planes, max_iter, on_iterate)
+
+
+def _minimize_in_python(
+    rows: NumpyRows,
+    planes: Planes,
+    sharpness: float,
+    label_smoothing: float,
+    coefficients: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    value_tol: float,
+    on_iterate: Callable[[Planes, float], None],
+) -> tuple[Planes, bool]:
+    value = np.inf
+
+    def objective(vector: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal value
+        at = planes.with_vector(vector)
+        value, gradient = penalised(rows.terms(at, sharpness, label_smoothing), at, coefficients)
+        return value, gradient
+
+    if is_native:  # sparse rows: the same solver as for dense ones, asking Python for gradients
+        solver = _native.Lbfgs(planes.as_vector(), tol, value_tol)
+        return _minimize_by_steps(
+            solver, lambda: solver.step(objective), planes, max_iter, on_iterate
+        )
+    vector, converged = lbfgs.minimize(
+        objective,
+        planes.as_vector(),
+        max_iter=max_iter,
+        tol=tol,
+        value_tol=value_tol,
+        on_iterate=lambda vector: on_iterate(planes.with_vector(vector), value),
+    )
+    return planes.with_vector(vector), converged
+
+
+def _minimize_by_steps(
+    solver: Any,
+    step: Callable[[], str],
+    planes: Planes,
+    max_iter: int,
+    on_iterate: Callable[[Planes, float], None],
+) -> tuple[Planes, bool]:
+    for _ in range(max_iter):
+        status = step()
+        if status in ("optimal", "stuck"):
+            return planes, status == "optimal"
+        planes = planes.with_vector(solver.vector)
+        try:
+            on_iterate(planes, solver.value)
+        except lbfgs.Enough:
+            return planes, False
+        if status == "converged":
+            return planes, True
+    return planes, False
+
+
+def adam_epoch(
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    order: IntArray,
+    planes: Planes,
+    state: AdamState,
+    usage: FloatArray,
+    **settings: float,
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    """One native epoch over the rows in ``order``: planes, state, usage, and mean objective.
+
+    settings : sharpness, label_smoothing, batch_size, learning_rate, l2, usage_beta,
+    usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm (0: none).
+    """
+    vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
+    usage = usage.copy()
+    loss, n_steps = _native.adam_epoch(
+        plain(X),
+        _codes(y),
+        _doubles(weight),
+        _codes(order),
+        planes.class_start,
+        vector,
+        mean,
+        square,
+        usage,
+        state.n_steps,
+        **settings,
+    )
+    return planes.with_vector(vector), AdamState(mean, square, n_steps), usage, loss
+
+
+def calibrate(
+    S: FloatArray, y: IntArray, weight: FloatArray, prior_scale: float | None
+) -> tuple[float, float]:
+    """Temperature by likelihood and the loss with it: see ``calibration.calibrate``."""
+    if not is_native or len(y) == 0:
+        return calibration.calibrate(S, y, weight, prior_scale)
+    share = weight / weight.sum()
+    pull = calibration.prior_pull(share, prior_scale)
+    return _native.calibrate(S, _codes(y), share, pull, *calibration.LOG_RANGE)
+
+
+# --- clustering ---
+
+
+def kmeans(
+    X: FloatArray, weight: FloatArray, n_clusters: int, draws: FloatArray
+) -> clustering.Clustering:
+    """Weighted k-means from given random draws: see ``clustering.kmeans``."""
+    if not is_native or not isinstance(X, np.ndarray):
+        return clustering.kmeans(X, weight, n_clusters, draws)
+    tol = clustering.shift_tol(X)
+    found = _native.kmeans(
+        _doubles(X), _doubles(weight), n_clusters, draws, clustering.MOST_ROUNDS, tol
+    )
+    return clustering.Clustering(*found)
+
+
+def nearest(X: FloatArray, centres: FloatArray) -> IntArray:
+    """Index of the centre nearest to each row; the first of equals."""
+    if not is_native or not isinstance(X, np.ndarray):
+        return clustering.nearest(X, centres)[0]
+    return _native.nearest(_doubles(X), centres)
+
+
+def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
+    """Mean silhouette of the rows under each labeling."""
+    if not is_native or not isinstance(X, np.ndarray):
+        return clustering.silhouettes(X, labelings)
+    return _native.silhouettes(_doubles(X), np.ascontiguousarray(labelings, dtype=np.int64))
+
+
+# --- prediction ---
+
+
+def lifted(lift: Lift, V: Matrix) -> Matrix:
+    """Working features for training. Native Fourier features are float32: they are bounded by
+    one, so nothing is lost that training could learn, and they take half the time and room."""
+    frequencies = getattr(lift, "frequencies", None)
+    if not is_native or frequencies is None or isinstance(V, CenteredSparse):
+        return lift(V)
+    return _native.fourier_f32(plain(V), _doubles(frequencies))
+
+
+def compressed(Phi: Matrix) -> FloatArray | None:
+    """Orthonormal rows (rank, n_features) that span the rows of ``Phi``, or None.
+
+    Planes under an L2 penalty lie in the span of their rows. None where that span is no
+    smaller than half the features, or the features are not float32 (see ``lifted``).
+    """
+    if not is_native or isinstance(Phi, CenteredSparse) or Phi.dtype != np.float32:
+        return None
+    most = min(int(SPAN_WORTH_IT * Phi.shape[1]), LARGEST_SPAN)
+    basis: FloatArray = _native.basis(Phi, ROWS_FOR_SPAN, most, LEFT_OUTSIDE_SPAN)
+    return basis if len(basis) else None
+
+
+def in_basis(Phi: Any, basis: FloatArray) -> FloatArray:
+    """Rows of float32 features in the coordinates of ``basis``, (n_rows, rank)."""
+    return _native.projected(Phi, basis)
+
+
+def predictor(
+    standardize: Standardize, lift: Lift, planes: Planes, sharpness: float, temperature: float
+) -> Predictor:
+    """What answers whole tables of dense rows."""
+    if not is_native:
+        return NumpyPredictor(standardize, lift, planes, sharpness, temperature)
+    none = np.empty((0, 0))
+    return _native.Predictor(
+        standardize.kept.astype(np.int64),
+        _doubles(standardize.mean),
+        _doubles(standardize.scale),
+        none if standardize.rotation is None else _doubles(standardize.rotation),
+        _doubles(getattr(lift, "frequencies", none)),
+        *_numbers(planes),
+        standardize.n_columns,
+        sharpness,
+        temperature,
+    )
+
+
+def scorer(
+    predictor: Predictor, labels: Any, standardize: Standardize, lift: Lift, planes: Planes
+) -> Scorer:
+    """What answers one row at a time."""
+    contributions = None
+    if lift.kind == "linear":
+        rotation = standardize.rotation
+        weights = planes.weights if rotation is None else planes.weights @ rotation
+        contributions = _doubles(weights)
+    if isinstance(predictor, NumpyPredictor):
+        return NumpyScorer(predictor, tuple(labels), contributions)
+    native: Any = predictor
+    return native.scorer(tuple(labels), contributions, RowExplanation)
+
+
+# --- arrays as the native code wants them ---
+
+
+def plain(X: FloatArray) -> FloatArray:
+    """X with whole-number strides, aligned; a copy only where it is not."""
+    odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
+    return X.copy() if odd else X
+
+
+def _doubles(X: Any) -> FloatArray:
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _codes(y: IntArray) -> IntArray:
+    return np.ascontiguousarray(y, dtype=np.int64)
+
+
+def _numbers(planes: Planes) -> tuple[FloatArray, FloatArray, IntArray]:
+    return _doubles(planes.weights), _doubles(planes.biases), _codes(planes.class_start)

@@ -14,6 +14,11 @@ class Enough(Exception):
     """Raised by ``on_iterate`` to end the minimisation at the current point."""
 
 
+def default_value_tol(tol: float) -> float:
+    """Relative decrease of one iteration below which a gradient tolerance counts as reached."""
+    return min(1e-4 * tol, 1e-9)
+
+
 def minimize(
     objective: Callable[[FloatArray], tuple[float, FloatArray]],
     start: FloatArray,
@@ -21,10 +26,11 @@ def minimize(
     max_iter: int,
     tol: float,
     on_iterate: Callable[[FloatArray], None],
+    value_tol: float | None = None,
 ) -> tuple[FloatArray, bool]:
     """Minimise ``objective`` (value and gradient); the last point, and whether it converged.
 
-    ``tol`` bounds the largest gradient entry, and (much tighter) the relative decrease of one
+    ``tol`` bounds the largest gradient entry, ``value_tol`` the relative decrease of one
     iteration. ``on_iterate`` sees every accepted point and may raise ``Enough``.
     """
     last = start
@@ -35,7 +41,7 @@ def minimize(
         on_iterate(last)
 
     options: dict[str, float] = {"maxiter": max_iter, "maxfun": 4 * max_iter + 20, "maxcor": 10}
-    options |= {"gtol": tol, "ftol": min(1e-4 * tol, 1e-9)}
+    options |= {"gtol": tol, "ftol": default_value_tol(tol) if value_tol is None else value_tol}
     try:
         result = scipy_minimize(
             objective, start, jac=True, method="L-BFGS-B", callback=remember, options=options

@@ -169,7 +169,7 @@ def with_rotation(
     )
 
 
-def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 1000) -> float:
+def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 500) -> float:
     """1 / median squared distance between rows: the kernel falls to 1/e at a typical distance."""
     if len(V) > n_rows:
         V = V[rng.choice(len(V), n_rows, replace=False)]
@@ -191,9 +191,8 @@ def draw_fourier(
     frequencies = rng.standard_normal((n_inputs, n_frequencies))
     if orthogonal:
         lengths = np.linalg.norm(frequencies, axis=0)
-        blocks = []
-        for _ in range(0, n_frequencies, n_inputs):
-            q, r = np.linalg.qr(rng.standard_normal((n_inputs, n_inputs)))
-            blocks.append(q * np.sign(np.diag(r)))
-        frequencies = np.hstack(blocks)[:, :n_frequencies] * lengths
+        n_blocks = -(-n_frequencies // n_inputs)
+        Q, R = np.linalg.qr(rng.standard_normal((n_blocks, n_inputs, n_inputs)))
+        Q *= np.sign(np.diagonal(R, axis1=1, axis2=2))[:, None, :]
+        frequencies = np.hstack(list(Q))[:, :n_frequencies] * lengths
     return FourierLift(np.sqrt(2.0 * gamma) * frequencies, float(gamma))

@@ -10,6 +10,7 @@ this object alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from geomix import kernel
 from geomix.arrays import FloatArray, Matrix
 from geomix.lift import Lift, Standardize
 from geomix.planes import Planes
+from geomix.scoring import NumpyPredictor, Predictor, Scorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class GeometricMixture:
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Calibrated class probabilities, (n_rows, n_classes)."""
-        return kernel.in_blocks(self._posterior, self._rows(X), self.planes.n_classes)
+        return self._answering(X).predict_proba(self._rows(X))
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row, as a label."""
@@ -55,15 +57,26 @@ class GeometricMixture:
 
     def class_scores(self, X: Any) -> FloatArray:
         """s_c / T, whose softmax is the posterior, (n_rows, n_classes)."""
-        return kernel.in_blocks(self._class_scores, self._rows(X), self.planes.n_classes)
+        return self._answering(X).class_scores(self._rows(X))
 
     def plane_scores(self, X: Any) -> FloatArray:
         """z_cm, columns grouped by class, (n_rows, n_planes)."""
-        return kernel.in_blocks(self._plane_scores, self._rows(X), self.planes.n_planes)
+        return self._answering(X).plane_scores(self._rows(X))
 
     def responsibilities(self, X: Any) -> FloatArray:
         """a_cm: how far each plane carries its class's score; one per class in sum."""
-        return kernel.in_blocks(self._responsibilities, self._rows(X), self.planes.n_planes)
+        return self._answering(X).responsibilities(self._rows(X))
+
+    def scorer(self) -> Scorer:
+        """A callable for one row at a time: ``score(row)`` gives its probabilities.
+
+        The row is a 1-d array, a list or a tuple; ``score(row, out=p)`` allocates nothing,
+        ``score.predict(row)`` gives the label and ``score.explain(row)`` the reasons. It never
+        changes, so threads may share it, and it equals ``predict_proba`` bit for bit.
+        """
+        return kernel.scorer(
+            self._predictor, self.classes, self.standardize, self.lift, self.planes
+        )
 
     def lifted(self, X: Any) -> Matrix:
         """Working features phi(x), (n_rows, n_lifted)."""
@@ -90,7 +103,7 @@ class GeometricMixture:
         if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):
             X = X.tocsr()
         else:
-            X = np.asarray(X, dtype=np.float64)
+            X = kernel.plain(np.asarray(X, dtype=np.float64))
         if len(X.shape) != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"Got X of shape {X.shape}; expected (n_rows, {self.n_features}), "
@@ -98,15 +111,18 @@ class GeometricMixture:
             )
         return X
 
-    def _plane_scores(self, block: Any) -> FloatArray:
-        return self.planes.scores(self.lifted(block))
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return kernel.predictor(*self._parts)
 
-    def _responsibilities(self, block: Any) -> FloatArray:
-        return kernel.pool(self._plane_scores(block), self.planes.class_start, self.sharpness)[1]
+    @property
+    def _parts(self) -> tuple[Standardize, Lift, Planes, float, float]:
+        return self.standardize, self.lift, self.planes, self.sharpness, self.temperature
 
-    def _class_scores(self, block: Any) -> FloatArray:
-        Z = self._plane_scores(block)
-        return kernel.pool(Z, self.planes.class_start, self.sharpness)[0] / self.temperature
+    def _answering(self, X: Any) -> Predictor:
+        """Sparse rows are answered by NumPy and SciPy, dense ones by the kernel."""
+        dense = isinstance(X, np.ndarray) or getattr(X, "format", None) is None
+        return self._predictor if dense else NumpyPredictor(*self._parts)
 
-    def _posterior(self, block: Any) -> FloatArray:
-        return kernel.softmax(self._class_scores(block))
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_predictor"}

@@ -10,11 +10,13 @@ and repeats of a row never sit on both sides of a validation split.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.kernel import TrainingRows, training_rows
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
 SMALLEST_SPREAD = 1e-300
@@ -34,6 +36,11 @@ class Rows:
 
     def take(self, index: Any) -> Rows:
         return Rows(self.X[index], self.y[index], self.weight[index])
+
+    @cached_property
+    def prepared(self) -> TrainingRows:
+        """The same rows as the kernel wants them, made once."""
+        return training_rows(self.X, self.y, self.weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from geomix.arrays import FloatArray
-from geomix.calibration import PRIOR_SCALE, fit_temperature
-from geomix.folds import Candidate, Fold, Watch, held_out_scores, pooled, train_on_fold
+from geomix import kernel
+from geomix.arrays import FloatArray, IntArray
+from geomix.calibration import PRIOR_SCALE
+from geomix.folds import Candidate, Fitted, Fold, Watch, held_out_scores, pooled, train_on_fold
 from geomix.history import Trial
 from geomix.pooling import log_softmax
 from geomix.recipe import Recipe
@@ -28,6 +30,9 @@ L2_RANGE = {"linear": (1e-6, 1e-1), "fourier": (1e-7, 1e-2)}
 ITERATIONS_PER_TRIAL = 100
 # How many standard errors worse a ten times stronger penalty may be and still be preferred.
 STRONGER_PENALTY_ERRORS = 0.5
+# A candidate this many standard errors behind the best so far is not tried on further folds.
+BEATEN_ERRORS = 2.5
+FEWEST_ROWS_TO_TELL = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +87,8 @@ def choose_candidate(
 
     def measure(candidate: Candidate) -> Measured:
         if candidate not in measured:
-            measured[candidate] = _measure(candidate, folds, recipe, seed, watch)
+            rival = min(measured.values(), key=lambda m: m.loss, default=None)
+            measured[candidate] = _measure(candidate, folds, recipe, seed, watch, rival)
         return measured[candidate]
 
     finalists = list(_finalists(folds, recipe, lifts, measure))
@@ -156,21 +162,54 @@ def _simplest_of_the_best(finalists: list[Measured], handicap: float) -> Measure
 
 def _is_level(other: Measured, best: Measured, n_errors: float) -> bool:
     """Whether ``other`` is worse by at most so many standard errors of the paired difference."""
-    share = best.row_weights / best.row_weights.sum()
-    excess = other.row_losses - best.row_losses
-    mean = float(share @ excess)
-    return mean <= n_errors * float(np.sqrt(share**2 @ (excess - mean) ** 2))
+    excess = _excess(other.row_losses, best.row_losses, best.row_weights)
+    return excess.mean <= n_errors * excess.error
 
 
 def _measure(
-    candidate: Candidate, folds: list[Fold], recipe: Recipe, seed: int, watch: Watch
+    candidate: Candidate,
+    folds: list[Fold],
+    recipe: Recipe,
+    seed: int,
+    watch: Watch,
+    rival: Measured | None,
 ) -> Measured:
+    """Train and judge on every fold, or on the first few where the rival is clearly better."""
     limit = min(recipe.max_iter, ITERATIONS_PER_TRIAL)
-    fits = [train_on_fold(candidate, f, recipe, seed, watch, "choose", limit) for f in folds]
-    S = np.vstack([held_out_scores(fit, f, recipe) for fit, f in zip(fits, folds, strict=True)])
     y, weight = pooled(folds)
-    temperature = fit_temperature(S, y, weight, PRIOR_SCALE) if recipe.calibrate else 1.0
-    row_losses = -log_softmax(S / temperature)[np.arange(len(y)), y]
+    fits: list[Fitted] = []
+    S = np.empty((0, folds[0].n_classes))
+    for fold in folds:
+        fits.append(train_on_fold(candidate, fold, recipe, seed, watch, "choose", limit))
+        S = np.vstack([S, held_out_scores(fits[-1], fold, recipe)])
+        temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], recipe)
+        if rival is not None and FEWEST_ROWS_TO_TELL <= len(S) < len(y):
+            excess = _excess(row_losses, rival.row_losses[: len(S)], weight[: len(S)])
+            if excess.mean > BEATEN_ERRORS * excess.error:
+                rest = rival.row_losses[len(S) :] + excess.mean
+                row_losses = np.concatenate([row_losses, rest])
+                break
     n_iter = int(np.median([fit.trained.n_iter for fit in fits]))
     n_planes = fits[0].trained.planes.n_planes
     return Measured(candidate, n_planes, row_losses, weight, temperature, n_iter)
+
+
+def _row_losses(
+    S: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe
+) -> tuple[float, FloatArray]:
+    """Temperature of held-out class scores, and each row's loss with it."""
+    temperature = kernel.calibrate(S, y, weight, PRIOR_SCALE)[0] if recipe.calibrate else 1.0
+    return temperature, -log_softmax(S / temperature)[np.arange(len(y)), y]
+
+
+class _Excess(NamedTuple):
+    """Mean paired difference of two candidates' losses, and its standard error."""
+
+    mean: float
+    error: float
+
+
+def _excess(losses: FloatArray, others: FloatArray, weight: FloatArray) -> _Excess:
+    share, excess = weight / weight.sum(), losses - others
+    mean = float(share @ excess)
+    return _Excess(mean, float(np.sqrt(share**2 @ (excess - mean) ** 2)))

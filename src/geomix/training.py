@@ -10,18 +10,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from geomix import kernel
-from geomix.adam import adam_start, adam_step, clip_norm
+from geomix.adam import AdamState, adam_start, adam_step, clip_norm
 from geomix.anneal import learning_rate_at, sharpness_at
-from geomix.arrays import FloatArray, IntArray
-from geomix.calibration import PRIOR_SCALE, calibrate
+from geomix.arrays import CenteredSparse, FloatArray, IntArray
+from geomix.calibration import PRIOR_SCALE
 from geomix.history import Record
-from geomix.lbfgs import Enough, minimize
-from geomix.objective import BatchTerms, penalised, usage_penalty
+from geomix.lbfgs import Enough, default_value_tol
+from geomix.objective import penalised, usage_penalty
 from geomix.planes import Planes
 from geomix.recipe import Recipe
 from geomix.rows import Rows
@@ -35,6 +36,7 @@ EPOCHS_TO_SHARPEN = 0.5
 RUNNING_USAGE_DECAY = 0.9
 SMALLEST_GAIN = 1e-4
 MOST_STEP_HALVINGS = 10
+VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near where they will end
 
 # Told of every iteration and its planes; answers True to end training there.
 Watch = Callable[[Record, Planes], "bool | None"]
@@ -45,7 +47,7 @@ class Trained:
     """Planes after training.
 
     ``n_iter`` is the iteration they come from: the one that did best on held-out rows, or the
-    last one when none were held out or early stopping is off.
+    last one when none were held out or early stopping is off; counted from the first planes.
     """
 
     planes: Planes
@@ -64,9 +66,14 @@ def train_planes(
     watch: Watch,
     phase: str = "fit",
     max_iter: int | None = None,
+    n_before: int = 0,
 ) -> Trained:
-    """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work."""
-    run = _Run(train, valid, recipe, l2, watch, phase, max_iter or recipe.max_iter)
+    """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work.
+
+    ``n_before`` counts the iterations that the given planes have had already: with any, the
+    pooling starts at its final sharpness.
+    """
+    run = _Run(train, valid, recipe, l2, watch, phase, max_iter or recipe.max_iter, n_before)
     solver = recipe.solver
     if solver == "auto":
         solver = "lbfgs" if len(train) * planes.weights.size <= LARGEST_FULL_BATCH else "adam"
@@ -88,6 +95,7 @@ class _Run:
     watch: Watch
     phase: str
     max_iter: int
+    n_before: int
     records: list[Record] = field(default_factory=list)
     best_planes: Planes | None = None
     best_loss: float = np.inf
@@ -98,6 +106,17 @@ class _Run:
     @property
     def has_valid(self) -> bool:
         return self.valid is not None and len(self.valid) > 0
+
+    @property
+    def value_tol(self) -> float:
+        """A trial is over when an iteration gains less than ``tol``: candidates differ by more."""
+        tol = self.recipe.tol
+        return tol if self.phase == "choose" else default_value_tol(tol)
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Whether iterations are held against held-out rows: to stop by them, or to show."""
+        return self.has_valid and (self.phase == "fit" or self.recipe.early_stopping != "off")
 
     def penalty(self, usage: FloatArray) -> FloatArray:
         return usage_penalty(usage, self.l2, self.recipe.usage_beta, self.recipe.usage_delta)
@@ -116,7 +135,7 @@ class _Run:
         ``judge=False`` leaves the held-out rows unasked: these planes are not for keeping.
         """
         iteration = len(self.records) + 1
-        valid_loss = self.valid_loss(planes) if self.has_valid and judge else None
+        valid_loss = self.valid_loss(planes) if self.is_judged and judge else None
         record = Record(self.phase, iteration, sharpness, loss, valid_loss, learning_rate)
         self.records.append(record)
         if valid_loss is not None:
@@ -132,9 +151,9 @@ class _Run:
         valid, sharpness = self.valid, self.recipe.sharpness
         assert valid is not None
         if self.recipe.early_stopping == "plain":
-            return kernel.cross_entropy(planes, sharpness, valid.X, valid.y, valid.weight)
-        S = kernel.pool(planes.scores(valid.X), planes.class_start, sharpness)[0]
-        return calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
+            return valid.prepared.cross_entropy(planes, sharpness)
+        S = valid.prepared.class_scores(planes, sharpness)
+        return kernel.calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
 
     @property
     def out_of_patience(self) -> bool:
@@ -151,8 +170,10 @@ class _Run:
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
         if self.best_planes is None or self.recipe.early_stopping == "off":
-            return Trained(planes, self.records, max(len(self.records), 1), stopped)
-        return Trained(self.best_planes, self.records, self.n_best, stopped)
+            n_iter = max(len(self.records), 1)
+        else:
+            n_iter, planes = self.n_best, self.best_planes
+        return Trained(planes, self.records, self.n_before + n_iter, stopped)
 
 
 # --- L-BFGS: full batches, sharpness raised in stages, the usage penalty frozen within each ---
@@ -160,7 +181,8 @@ class _Run:
 
 def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
     recipe = run.recipe
-    if planes.n_planes == planes.n_classes:  # one plane per class: sharpness has no effect
+    # One plane per class: sharpness has no effect. Trained before: it has had its effect.
+    if planes.n_planes == planes.n_classes or run.n_before:
         stages = np.array([recipe.sharpness])
     else:
         stages = np.linspace(recipe.sharpness_start, recipe.sharpness, SHARPNESS_STAGES)
@@ -185,41 +207,37 @@ def _lbfgs_stage(
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
-    train, recipe = run.train, run.recipe
+    recipe, rows = run.recipe, run.train.prepared
+    usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
 
-    def terms(at: Planes) -> BatchTerms:
-        return kernel.batch_terms(
-            at, sharpness, train.X, train.y, train.weight, recipe.label_smoothing
-        )
-
-    coefficients = run.penalty(terms(planes).mean_usage)
-    value = np.inf
-
-    def objective(vector: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal value
-        at = planes.with_vector(vector)
-        value, gradient = penalised(terms(at), at, coefficients)
-        return value, gradient
-
-    def on_iterate(vector: FloatArray) -> None:
-        run.step_done(planes.with_vector(vector), sharpness, value, judge=judge)
+    def on_iterate(at: Planes, value: float) -> None:
+        run.step_done(at, sharpness, value, judge=judge)
         if run.must_stop:
             raise Enough
 
-    vector, converged = minimize(
-        objective, planes.as_vector(), max_iter=limit, tol=recipe.tol, on_iterate=on_iterate
+    planes, converged = kernel.minimize(
+        rows,
+        planes,
+        sharpness,
+        recipe.label_smoothing,
+        run.penalty(usage),
+        max_iter=limit,
+        tol=recipe.tol,
+        value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
+        on_iterate=on_iterate,
     )
-    return _cap_norms(planes.with_vector(vector), recipe.max_weight_norm), converged
+    return _cap_norms(planes, recipe.max_weight_norm), converged
 
 
 # --- Adam: mini-batches, sharpness raised along the first half of the epochs ---
 
 
 def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
-    recipe, train = run.recipe, run.train
-    vector = planes.as_vector()
-    state = adam_start(len(vector))
+    recipe = run.recipe
+    state = adam_start(planes.weights.size + planes.biases.size)
     usage: FloatArray = np.repeat(1.0 / planes.per_class, planes.per_class)
+    native = kernel.is_native and not isinstance(run.train.X, CenteredSparse)
+    epoch_of = _native_epoch if native else _numpy_epoch
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
         progress = epoch / run.max_iter
@@ -227,38 +245,83 @@ def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
             progress / EPOCHS_TO_SHARPEN, recipe.sharpness_start, recipe.sharpness
         )
         rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
-        before = vector, state, usage
-        loss = 0.0
-        for batch in _batches(len(train), recipe.batch_size, rng):
-            rows = train.take(batch)
-            at = planes.with_vector(vector)
-            terms = kernel.batch_terms(
-                at, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
-            )
-            usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
-            value, gradient = penalised(terms, at, run.penalty(usage))
-            loss += value * len(batch) / len(train)
-            gradient = clip_norm(gradient, recipe.clip_norm)
-            state, vector = adam_step(state, vector, gradient, rate)
-            if recipe.max_weight_norm is not None:
-                capped = _cap_norms(planes.with_vector(vector), recipe.max_weight_norm)
-                vector = capped.as_vector()
-        if not (np.isfinite(loss) and np.isfinite(vector).all()):
-            vector, state, usage = before
+        moved, now, used, loss = epoch_of(planes, state, usage, run, sharpness, rate, rng)
+        if not (np.isfinite(loss) and np.isfinite(moved.as_vector()).all()):
             slowdown, halvings = slowdown / 2.0, halvings + 1
             if halvings > MOST_STEP_HALVINGS:
-                warnings.warn(
-                    f"Training diverged at learning_rate={recipe.learning_rate!r} and still did "
-                    f"after halving it {MOST_STEP_HALVINGS} times; the best planes so far are "
-                    "kept. Use a smaller learning_rate, or standardised columns.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-                return run.finish(planes.with_vector(vector), "diverged")
+                _warn_diverged(recipe)
+                return run.finish(planes, "diverged")
             continue
+        planes, state, usage = moved, now, used
         epoch += 1
-        run.step_done(planes.with_vector(vector), sharpness, loss, learning_rate=rate)
-    return run.finish(planes.with_vector(vector), run.why_stopped("max_iter"))
+        run.step_done(planes, sharpness, loss, learning_rate=rate)
+    return run.finish(planes, run.why_stopped("max_iter"))
+
+
+def _warn_diverged(recipe: Recipe) -> None:
+    warnings.warn(
+        f"Training diverged at learning_rate={recipe.learning_rate!r} and still did "
+        f"after halving it {MOST_STEP_HALVINGS} times; the best planes so far are "
+        "kept. Use a smaller learning_rate, or standardised columns.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def _native_epoch(
+    planes: Planes,
+    state: AdamState,
+    usage: FloatArray,
+    run: _Run,
+    sharpness: float,
+    rate: float,
+    rng: np.random.Generator,
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    recipe, train = run.recipe, run.train
+    return kernel.adam_epoch(
+        train.X,
+        train.y,
+        train.weight,
+        rng.permutation(len(train)),
+        planes,
+        state,
+        usage,
+        sharpness=sharpness,
+        label_smoothing=recipe.label_smoothing,
+        batch_size=recipe.batch_size,
+        learning_rate=rate,
+        l2=run.l2,
+        usage_beta=recipe.usage_beta,
+        usage_delta=recipe.usage_delta,
+        usage_decay=0.0 if recipe.usage_average == "batch" else RUNNING_USAGE_DECAY,
+        clip_norm=recipe.clip_norm or 0.0,
+        max_weight_norm=recipe.max_weight_norm or 0.0,
+    )
+
+
+def _numpy_epoch(
+    planes: Planes,
+    state: AdamState,
+    usage: FloatArray,
+    run: _Run,
+    sharpness: float,
+    rate: float,
+    rng: np.random.Generator,
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    recipe, train = run.recipe, run.train
+    loss = 0.0
+    for batch in _batches(len(train), recipe.batch_size, rng):
+        rows = train.take(batch)
+        terms = kernel.batch_terms(
+            planes, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
+        )
+        usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
+        value, gradient = penalised(terms, planes, run.penalty(usage))
+        loss += value * len(batch) / len(train)
+        gradient = clip_norm(gradient, recipe.clip_norm)
+        state, vector = adam_step(state, planes.as_vector(), gradient, rate)
+        planes = _cap_norms(planes.with_vector(vector), recipe.max_weight_norm)
+    return planes, state, usage, loss
 
 
 def _batches(n_rows: int, size: int, rng: np.random.Generator) -> list[IntArray]:

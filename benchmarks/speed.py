@@ -1,0 +1,347 @@
+"""How fast geomix is, next to its peers, in one run.
+
+    python benchmarks/speed.py [row] [batch] [fit] [default] [large] [memory]
+
+Each part is one of the figures that the native core is held to. Times are the smallest of
+several repeats, on one thread unless a row says otherwise; every row names its path: `scorer`
+(one row), `model` (GeometricMixture), `estimator` (with scikit-learn's validation). Tables go
+to the terminal and to ``results/speed.md``.
+"""
+
+from __future__ import annotations
+
+import os
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "GEOMIX_NUM_THREADS")
+os.environ.update(dict.fromkeys(THREADS, "1"))
+
+import platform  # noqa: E402
+import subprocess  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
+import timeit  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+import speed_peers  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+
+from geomix import GeometricMixtureClassifier, datasets, kernel  # noqa: E402
+from geomix.adam import adam_start  # noqa: E402
+from geomix.planes import Planes, class_starts  # noqa: E402
+from geomix.scoring import NumpyPredictor  # noqa: E402
+
+warnings.simplefilter("ignore")
+RESULTS = Path(__file__).parent / "results" / "speed.md"
+PAPER_SETS = ("iris", "wine", "wdbc", "digits", "moons", "circles", "aniso", "spirals")
+FIXED = {
+    "lift": "linear",
+    "n_planes": 3,
+    "l2": 1e-3,
+    "calibrate": False,
+    "early_stopping": "off",
+    "tol": 1e-4,  # LogisticRegression's own
+    "random_state": 0,
+}
+Row = tuple[str, str, float]
+
+
+def best(work: Callable[[], Any], seconds: float = 0.5, loops: int = 1) -> float:
+    """Seconds of one call: the smallest of repeats over about ``seconds``, at least three."""
+    work()
+    found, until = [], time.perf_counter() + seconds
+    while len(found) < 3 or time.perf_counter() < until:
+        start = time.perf_counter()
+        for _ in range(loops):
+            work()
+        found.append((time.perf_counter() - start) / loops)
+    return min(found)
+
+
+def best_call(call: str, **names: Any) -> float:
+    """Seconds of one quick call, written as code so that nothing but the call is timed."""
+    timer = timeit.Timer(call, globals=names)
+    loops = max(timer.autorange()[0] // 20, 1)
+    return min(timer.repeat(40, loops)) / loops
+
+
+def table(title: str, rows: list[Row], unit: str, scale: float, base: str) -> str:
+    """Markdown: name, path, time, and the ratio to the row called ``base``."""
+    reference = next(seconds for name, _, seconds in rows if name == base)
+    lines = [f"### {title}", "", f"| | path | {unit} | of {base} |", "|---|---|---:|---:|"]
+    for name, path, seconds in rows:
+        lines.append(f"| {name} | {path} | {scale * seconds:.4g} | {seconds / reference:.4g} |")
+    return "\n".join(lines) + "\n"
+
+
+def data(name: str) -> tuple[Any, Any]:
+    found = datasets.load(name)
+    return np.ascontiguousarray(found.X, dtype=np.float64), np.asarray(found.y)
+
+
+# --- 1. one row ---
+
+
+def one_row() -> list[str]:
+    X, y = data("wdbc")
+    clf = GeometricMixtureClassifier(**FIXED).fit(X, y)
+    score, row, table_of_one = clf.model_.scorer(), X[3].copy(), X[3:4].copy()
+    out, single = np.empty(2), X[3:4].astype(np.float32)
+    logistic = LogisticRegression(max_iter=1000).fit(StandardScaler().fit_transform(X), y)
+    onnx = speed_peers.onnx_logistic(X, y)
+    rows: list[Row] = [
+        (
+            "geomix linear, 2 x 3 planes",
+            "scorer(row)",
+            best_call("score(row)", score=score, row=row),
+        ),
+        (
+            "geomix, out=",
+            "scorer(row, out=)",
+            best_call("score(row, out=p)", score=score, row=row, p=out),
+        ),
+        ("geomix", "model", best_call("ask(X)", ask=clf.model_.predict_proba, X=table_of_one)),
+        ("geomix", "estimator", best_call("ask(X)", ask=clf.predict_proba, X=table_of_one)),
+        ("ONNX Runtime LR", "session.run", best_call("ask(X)", ask=onnx, X=single)),
+        (
+            "scikit-learn LR",
+            "predict_proba",
+            best_call("ask(X)", ask=logistic.predict_proba, X=table_of_one),
+        ),
+    ]
+    for name, ask in speed_peers.batch_peers(X, y).items():
+        if not name.startswith(("scikit-learn L", "ONNX")):
+            rows.append((name, "one row", best_call("ask(X)", ask=ask, X=table_of_one)))
+    parts = [table("One row, wdbc", rows, "us", 1e6, "ONNX Runtime LR")]
+    X, y = data("digits")
+    fourier = {**FIXED, "lift": "fourier", "n_frequencies": 256, "gamma": 0.01}
+    score, row = GeometricMixtureClassifier(**fourier).fit(X, y).model_.scorer(), X[3].copy()
+    onnx, single = speed_peers.onnx_mlp(X, y), X[3:4].astype(np.float32)
+    rows = [
+        (
+            "geomix Fourier D=256, 10 x 3 planes",
+            "scorer(row)",
+            best_call("score(row)", score=score, row=row),
+        ),
+        ("ONNX Runtime MLP(64, 32)", "session.run", best_call("ask(X)", ask=onnx, X=single)),
+    ]
+    return [*parts, table("One row, digits", rows, "us", 1e6, "ONNX Runtime MLP(64, 32)")]
+
+
+# --- 2. a hundred thousand rows ---
+
+
+def batch() -> list[str]:
+    parts = []
+    for name in ("wdbc", "digits"):
+        X, y = data(name)
+        many = np.ascontiguousarray(np.resize(X, (100_000, X.shape[1])))
+        rows: list[Row] = []
+        for lift in ("linear", "fourier"):
+            settings = {**FIXED, "lift": lift, "gamma": 0.01, "n_frequencies": 256}
+            m = GeometricMixtureClassifier(**settings).fit(X, y).model_
+            numpy = NumpyPredictor(m.standardize, m.lift, m.planes, m.sharpness, m.temperature)
+            rows += [
+                (f"geomix {lift}", "model", best(lambda m=m, X=many: m.predict_proba(X))),
+                (
+                    f"geomix {lift}",
+                    "NumPy kernel",
+                    best(lambda n=numpy, X=many: n.predict_proba(X), 0),
+                ),
+            ]
+        for peer, ask in speed_peers.batch_peers(X, y).items():
+            few = many[:2000] if "SVM" in peer or "kNN" in peer else many
+            took = best(lambda ask=ask, few=few: ask(few), 0.2) * len(many) / len(few)
+            rows.append((peer, "batch" if few is many else "2000 rows, scaled up", took))
+        parts.append(table(f"100,000 rows, {name}", rows, "ms", 1e3, "geomix linear"))
+    return parts
+
+
+# --- 3. fit with a fixed linear lift ---
+
+NUMPY_FIT = """
+import sys; sys.path.insert(0, {here!r})
+import speed
+X, y = speed.data({name!r})
+print(speed.best(lambda: speed.GeometricMixtureClassifier(**speed.FIXED).fit(X, y), 1.0))
+"""
+
+
+def fixed_fit() -> list[str]:
+    parts = []
+    for name in ("wdbc", "digits"):
+        X, y = data(name)
+        code = NUMPY_FIT.format(here=str(Path(__file__).parent), name=name)
+        numpy = float(_run(code, GEOMIX_KERNEL="numpy"))
+        ours = best(lambda X=X, y=y: GeometricMixtureClassifier(**FIXED).fit(X, y), 2.0)
+        theirs = best(lambda X=X, y=y: speed_peers.logistic(X, y), 2.0)
+        rows: list[Row] = [
+            ("geomix linear, 3 planes", "estimator.fit", ours),
+            ("geomix, NumPy kernel", "estimator.fit", numpy),
+            ("scikit-learn LR", "pipeline with StandardScaler", theirs),
+        ]
+        parts.append(table(f"Fit, {name}", rows, "ms", 1e3, "scikit-learn LR"))
+    return parts
+
+
+def _run(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip().splitlines()[-1]
+
+
+# --- 4. fit with every default ---
+
+
+def default_fit() -> list[str]:
+    lines = [
+        "### Fit with all defaults",
+        "",
+        "| data | geomix ms | LightGBM 400 trees ms | ratio |",
+    ]
+    lines.append("|---|---:|---:|---:|")
+    ratios = []
+    for name in PAPER_SETS:
+        X, y = data(name)
+        ours = best(lambda X=X, y=y: GeometricMixtureClassifier(random_state=0).fit(X, y), 2.0)
+        theirs = best(lambda X=X, y=y: speed_peers.lightgbm(X, y), 1.0)
+        ratios.append(ours / theirs)
+        lines.append(f"| {name} | {1e3 * ours:.0f} | {1e3 * theirs:.0f} | {ratios[-1]:.2f} |")
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    lines.append(f"\nGeometric mean of the ratios: {mean:.2f}; largest: {max(ratios):.2f}.")
+    return ["\n".join(lines) + "\n"]
+
+
+# --- 5. half a million rows ---
+
+
+def epoch_seconds(n_rows: int, n_columns: int, per_class: int, threads: int = 1) -> float:
+    """One epoch of Adam on random rows of seven classes, in single precision."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_columns)).astype(np.float32)
+    y, weight = rng.integers(7, size=n_rows), np.ones(n_rows)
+    class_start = class_starts([per_class] * 7)
+    n_planes = int(class_start[-1])
+    planes = Planes(rng.standard_normal((n_planes, n_columns)), np.zeros(n_planes), class_start)
+    start, usage = adam_start(planes.as_vector().size), np.full(n_planes, 1.0 / per_class)
+    order = rng.permutation(n_rows)
+    settings = {"sharpness": 6.0, "label_smoothing": 0.02, "batch_size": 256, "l2": 1e-4}
+    settings |= {"learning_rate": 0.01, "usage_beta": 0.5, "usage_delta": 0.01, "usage_decay": 0.0}
+    settings |= {"clip_norm": 5.0, "max_weight_norm": 0.0}
+    os.environ["GEOMIX_NUM_THREADS"] = str(threads)
+    try:
+        return best(
+            lambda: kernel.adam_epoch(X, y, weight, order, planes, start, usage, **settings), 1.0
+        )
+    finally:
+        os.environ["GEOMIX_NUM_THREADS"] = "1"
+
+
+def large() -> list[str]:
+    n, d, per_class = 500_000, 54, 4
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    W = rng.standard_normal((7 * per_class, d)).astype(np.float32)
+    G = rng.standard_normal((n, 7 * per_class)).astype(np.float32)
+    products = best(lambda: X @ W.T, 1.0) + best(lambda: G.T @ X, 1.0)
+    one, two = epoch_seconds(n, d, per_class), epoch_seconds(n, d, per_class, threads=2)
+    rows: list[Row] = [
+        ("two float32 matrix products", "NumPy, 1 thread", products),
+        ("geomix, one epoch of Adam", "kernel, 1 thread", one),
+        ("geomix, one epoch of Adam", "kernel, 2 threads", two),
+    ]
+    text = table("500,000 x 54, 7 x 4 planes", rows, "ms", 1e3, "two float32 matrix products")
+    small = (100_000, 32, 4)
+    base = epoch_seconds(*small)
+    for name, grown in {
+        "rows": (400_000, 32, 4),
+        "columns": (100_000, 128, 4),
+        "planes": (100_000, 32, 16),
+    }.items():
+        exponent = np.log(epoch_seconds(*grown) / base) / np.log(4.0)
+        text += f"\nTime grows with {name} to the power {exponent:.2f}."
+    return [text + f"\n\nTwo threads: {one / two:.2f} times one.\n"]
+
+
+# --- 6. memory ---
+
+MEMORY = """
+import resource
+import numpy as np
+from geomix import GeometricMixtureClassifier
+rng = np.random.default_rng(0)
+X = rng.standard_normal((500_000, 54), dtype=np.float32)
+y = rng.integers(7, size=len(X))
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+GeometricMixtureClassifier(
+    lift="linear", n_planes=4, l2=1e-4, solver="adam", max_iter=2, calibrate=False,
+    early_stopping="off", random_state=0,
+).fit(X, y)
+print((peak() - before) / X.nbytes)
+"""
+
+
+def memory() -> list[str]:
+    ratio = float(_run(MEMORY))
+    return [
+        "### Memory of a fit\n\n500,000 x 54 float32, two epochs of Adam: the peak rises by "
+        f"{ratio:.1f} times the float32 data.\n"
+    ]
+
+
+PARTS = {
+    "row": one_row,
+    "batch": batch,
+    "fit": fixed_fit,
+    "default": default_fit,
+    "large": large,
+    "memory": memory,
+}
+
+
+def conditions() -> str:
+    import importlib.metadata
+
+    cpu = platform.processor() or platform.machine()
+    with open("/proc/cpuinfo") as lines:
+        cpu = next((line.split(":")[1].strip() for line in lines if "model name" in line), cpu)
+    names = ("numpy", "scikit-learn", "lightgbm", "xgboost", "catboost", "interpret-core")
+    versions = []
+    for name in (*names, "onnxruntime"):
+        try:
+            versions.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            versions.append(f"{name} missing")
+    kind = f"native ({kernel.simd})" if kernel.is_native else "NumPy"
+    return (
+        f"# Speed\n\n{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}; "
+        f"geomix kernel: {kind}; {', '.join(versions)}. One thread unless said; smallest of "
+        "repeats. Made by `python benchmarks/speed.py`.\n"
+    )
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(PARTS)
+    parts = [conditions()]
+    print(parts[0], flush=True)
+    for name in wanted:
+        for part in PARTS[name]():
+            print(part, flush=True)
+            parts.append(part)
+    if set(wanted) == set(PARTS):
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text("\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

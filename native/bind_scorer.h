@@ -1,0 +1,21 @@
+// The row scorer's Python type (bind_scorer.cpp).
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+
+#include "answering.h"
+
+namespace geomix {
+
+// Prepares the type; false with a Python error set.
+bool ready_scorer_type();
+
+// labels : tuple, one per class;  contributions : float64 array (n_planes, n_columns) whose
+// products with the standardised row explain a plane's score, or None;
+// explanation : called as explanation(label, plane, probability, score, contributions).
+PyObject* new_scorer(std::shared_ptr<const OwnedModel> model, PyObject* labels,
+                     PyObject* contributions, PyObject* explanation);
+
+}  // namespace geomix

@@ -1,0 +1,157 @@
+// The functions that exist once per CPU level, as one table of pointers, and what they work on.
+//
+// Panels. Rows travel in groups of `lanes` (8 double, 16 float), stored column by column:
+// panel[group][column][lane], so that one pack holds the same column of `lanes` rows. Plane
+// scores, class scores and lifted rows have the same layout with their own "columns".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace geomix {
+
+using Index = std::int64_t;
+
+constexpr int PACK_BYTES = 64;
+constexpr int DOUBLES = 8;  // rows in a group of doubles
+
+template <class T>
+constexpr int rows_in_group = PACK_BYTES / static_cast<int>(sizeof(T));
+
+// Planes and the loss they are trained on. weights : (n_planes, n_inputs).
+template <class T>
+struct Problem {
+    const T* weights;
+    const T* biases;
+    const std::int32_t* class_start;
+    Index n_planes, n_inputs, n_classes;
+    T sharpness, label_smoothing;
+};
+
+// Rows in panels with their class codes and weights as numbers of the same type; the rows that
+// fill up the last group have weight 0.
+template <class T>
+struct PanelRows {
+    const T* X;
+    const T* y;
+    const T* weight;
+    Index n_groups;
+};
+
+// Sums over rows. The arrays are added to, not overwritten.
+struct Sums {
+    double* weights_gradient;  // (n_planes, n_inputs)
+    double* biases_gradient;   // (n_planes,)
+    double* usage;             // (n_planes,)
+    double loss, row_weight;
+};
+
+// A strided matrix of rows to pack: row i, column j at data[i * row_step + j * column_step].
+template <class T>
+struct Strided {
+    const T* data;
+    Index row_step, column_step;
+};
+
+// Everything that answers a row. Matrices hold one output per row: rotation (n_rotated, n_kept),
+// frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted). The *_columns ones are
+// the same matrices transposed and padded to whole packs, for one row at a time.
+struct Model {
+    const Index* kept;
+    const double *mean, *inverse_scale;
+    const double *rotation, *frequencies, *weights, *biases;
+    const double *rotation_columns, *frequency_columns, *weight_columns;
+    const std::int32_t* class_start;
+    Index n_columns, n_kept, n_rotated, n_frequencies, n_lifted, n_planes, n_classes;
+    bool keeps_all;
+    double sharpness, temperature, frequency_scale;
+};
+
+// Where the answers to a block of rows go, all row-major; null means not wanted.
+struct Answers {
+    double *plane_scores, *responsibilities, *class_scores, *probabilities;
+};
+
+struct AdamRates {
+    double learning_rate, mean_decay, square_decay, unbias_mean, unbias_square, epsilon;
+};
+
+template <class T>
+struct TypedKernels {
+    // Rows order[0..n_rows) (or 0..n_rows when order is null) into groups of panels.
+    void (*pack)(Strided<T> from, const Index* order, Index n_rows, Index n_columns, T* panel);
+    // Loss, gradients and usage; scratch holds terms_scratch(problem, n_groups) numbers.
+    void (*terms)(const Problem<T>&, const PanelRows<T>&, Sums&, T* scratch);
+    // Sum of weight * -log p of the true class; scratch as for terms.
+    double (*cross_entropy)(const Problem<T>&, const PanelRows<T>&, T* scratch);
+    // Class scores of the first n_rows rows, row-major (n_rows, n_classes); scratch as for terms.
+    void (*class_scores)(const Problem<T>&, const PanelRows<T>&, Index n_rows, double* out,
+                         T* scratch);
+    // panel [group][n_inputs] times weights (n_outputs, n_inputs) into out [group][n_outputs].
+    void (*multiply)(const T* weights, const T* biases, Index n_outputs, Index n_inputs,
+                     const T* panel, Index n_groups, T* out);
+};
+
+// Sums over rows of the negative log-likelihood of softmax(b s) and what its derivatives need.
+struct Likelihood {
+    double loss, slope, curvature;
+};
+
+struct Kernels {
+    const char* name;
+    TypedKernels<double> f64;
+    TypedKernels<float> f32;
+    // n_rows <= ROWS_PER_BLOCK rows; scratch holds answer_scratch(model) numbers.
+    void (*answer)(const Model&, Strided<double> X, Index n_rows, const Answers&, double* scratch);
+    // One row; scratch holds row_scratch(model) numbers.
+    void (*answer_row)(const Model&, const double* x, const Answers&, double* scratch);
+    // phi = scale [cos(V w); sin(V w)] of a block of rows, row-major; scratch as for answer.
+    void (*fourier_f64)(const Model&, Strided<double> V, Index n_rows, double* phi, double* scratch);
+    void (*fourier_f32)(const Model&, Strided<double> V, Index n_rows, float* phi, double* scratch);
+    // Squared distances of the rows of panels to n_centres points (n_centres, n_columns):
+    // out[centre][row], as many rows as the panels have lanes.
+    void (*squared_distances)(const double* panel, Index n_groups, const double* centres,
+                              Index n_centres, Index n_columns, double* out);
+    // S holds class scores [group][class][lane] with the row maximum taken off.
+    Likelihood (*likelihood)(const PanelRows<double>& S, Index n_classes, double b);
+    // Products and sums of flat arrays, in 32 partial sums added up in a fixed tree.
+    double (*dot)(const double* a, const double* b, Index n);
+    void (*add_scaled)(double* a, double t, const double* d, Index n);  // a += t d
+    void (*adam_step)(const AdamRates&, const double* gradient, Index n, double* mean,
+                      double* square, double* x);
+    // Lane-wise elementary functions, for tests of their accuracy.
+    void (*exponential_f64)(const double* x, Index n, double* out);
+    void (*exponential_f32)(const float* x, Index n, float* out);
+    void (*logarithm_f64)(const double* x, Index n, double* out);
+    void (*logarithm_f32)(const float* x, Index n, float* out);
+    void (*sine_cosine)(const double* x, Index n, double* sine, double* cosine);
+};
+
+constexpr Index ROWS_PER_BLOCK = 64;
+
+static inline Index padded(Index n, Index to) { return (n + to - 1) / to * to; }
+
+template <class T>
+static inline Index terms_scratch(const Problem<T>& problem, Index n_groups)
+{
+    return rows_in_group<T> *
+           (n_groups * problem.n_planes + 3 * problem.n_planes + 2 * problem.n_classes);
+}
+
+static inline Index answer_scratch(const Model& m)
+{
+    return ROWS_PER_BLOCK * (m.n_kept + m.n_rotated + m.n_lifted + m.n_frequencies +
+                             2 * m.n_planes + 2 * m.n_classes);
+}
+
+static inline Index row_scratch(const Model& m)
+{
+    const Index n = DOUBLES;
+    return padded(m.n_kept, n) + padded(m.n_rotated, n) + 2 * padded(m.n_frequencies, n) +
+           padded(m.n_lifted, n) + n + 2 * padded(m.n_planes, n) + 4 * padded(m.n_classes, n);
+}
+
+// The table of the best level this CPU has, or the one named in GEOMIX_SIMD.
+const Kernels& kernels();
+
+}  // namespace geomix

@@ -1,0 +1,253 @@
+// Answers to a block of rows, and to one row, by the same operations in the same order.
+//
+//   u = clip((x - mean) / scale);  v = R u;  phi = v or sqrt(1/D) [cos(v O); sin(v O)];
+//   z = W phi + b;  s = soft-OR(z);  p = softmax(s / T)
+//
+// A block keeps 8 rows side by side in a pack, one row keeps 8 outputs; each number is the same
+// sequence of operations either way, so a row's answer never depends on its company.
+#pragma once
+
+#include "elementary.h"
+#include "multiply.h"
+#include "panel.h"
+#include "pooling.h"
+
+namespace geomix {
+namespace GEOMIX_LEVEL {
+
+// With weights up to 1e100 no score can overflow below this bound (see lift.py).
+constexpr double LARGEST_STANDARDIZED = 1e150;
+
+GEOMIX_INLINE Pack<double> standardized(Pack<double> x, Pack<double> mean, Pack<double> inverse)
+{
+    const Pack<double> bound = splat(LARGEST_STANDARDIZED);
+    return smaller(larger((x - mean) * inverse, splat(0.0) - bound), bound);
+}
+
+static void standardize_block(const Model& m, Strided<double> X, Index n_rows, double* panel)
+{
+    constexpr int n = DOUBLES;
+    if (m.keeps_all) {
+        pack<double>(X, nullptr, n_rows, m.n_kept, panel);
+    } else {
+        for (Index i = 0; i < padded(n_rows, n); ++i)
+            for (Index j = 0; j < m.n_kept; ++j)
+                panel[(i / n * m.n_kept + j) * n + i % n] =
+                    i < n_rows ? X.data[i * X.row_step + m.kept[j] * X.column_step] : 0.0;
+    }
+    for (Index g = 0; g < padded(n_rows, n) / n; ++g)
+        for (Index j = 0; j < m.n_kept; ++j) {
+            double* at = panel + (g * m.n_kept + j) * n;
+            store(at, standardized(load(at), splat(m.mean[j]), splat(m.inverse_scale[j])));
+        }
+}
+
+// angles [group][frequency][lane] -> phi [group][cosines, sines][lane]
+static void fourier_block(const Model& m, const double* angles, Index n_groups, double* phi)
+{
+    constexpr int n = DOUBLES;
+    const Pack<double> scale = splat(m.frequency_scale);
+    for (Index g = 0; g < n_groups; ++g)
+        for (Index f = 0; f < m.n_frequencies; ++f) {
+            double* cosine = phi + (g * m.n_lifted + f) * n;
+            double* sine = cosine + m.n_frequencies * n;
+            sine_cosine_any(angles + (g * m.n_frequencies + f) * n, sine, cosine);
+            store(cosine, load(cosine) * scale);
+            store(sine, load(sine) * scale);
+        }
+}
+
+struct BlockScratch {
+    double *kept, *rotated, *angles, *lifted, *z, *a, *s, *e;
+    BlockScratch(const Model& m, double* at)
+    {
+        kept = at;
+        rotated = kept + ROWS_PER_BLOCK * m.n_kept;
+        angles = rotated + ROWS_PER_BLOCK * m.n_rotated;
+        lifted = angles + ROWS_PER_BLOCK * m.n_frequencies;
+        z = lifted + ROWS_PER_BLOCK * m.n_lifted;
+        a = z + ROWS_PER_BLOCK * m.n_planes;
+        s = a + ROWS_PER_BLOCK * m.n_planes;
+        e = s + ROWS_PER_BLOCK * m.n_classes;
+    }
+};
+
+static void answer(const Model& m, Strided<double> X, Index n_rows, const Answers& out,
+                   double* scratch)
+{
+    constexpr int n = DOUBLES;
+    const BlockScratch at(m, scratch);
+    const Index n_groups = padded(n_rows, n) / n;
+    standardize_block(m, X, n_rows, at.kept);
+    const double* phi = at.kept;
+    if (m.rotation) {
+        multiply<double>(m.rotation, nullptr, m.n_rotated, m.n_kept, phi, n_groups, at.rotated);
+        phi = at.rotated;
+    }
+    if (m.frequencies) {
+        multiply<double>(m.frequencies, nullptr, m.n_frequencies, m.n_rotated, phi, n_groups,
+                         at.angles);
+        fourier_block(m, at.angles, n_groups, at.lifted);
+        phi = at.lifted;
+    }
+    multiply<double>(m.weights, m.biases, m.n_planes, m.n_lifted, phi, n_groups, at.z);
+    if (out.plane_scores) unpack(at.z, n_rows, m.n_planes, out.plane_scores);
+    if (!out.responsibilities && !out.class_scores && !out.probabilities) return;
+    const Pack<double> temperature = splat(m.temperature);
+    for (Index g = 0; g < n_groups; ++g) {
+        double *s = at.s + g * m.n_classes * n, *e = at.e + g * m.n_classes * n;
+        pool_group<double>(at.z + g * m.n_planes * n, m.class_start, m.n_classes, m.sharpness, s,
+                           at.a + g * m.n_planes * n);
+        for (Index c = 0; c < m.n_classes; ++c)
+            store(s + c * n, load(s + c * n) / temperature);
+        if (!out.probabilities) continue;
+        const Pack<double> total = exponentiate_group<double>(s, m.n_classes, e).total;
+        for (Index c = 0; c < m.n_classes; ++c) store(e + c * n, load(e + c * n) / total);
+    }
+    if (out.responsibilities) unpack(at.a, n_rows, m.n_planes, out.responsibilities);
+    if (out.class_scores) unpack(at.s, n_rows, m.n_classes, out.class_scores);
+    if (out.probabilities) unpack(at.e, n_rows, m.n_classes, out.probabilities);
+}
+
+// Lifted rows alone (the model's frequencies and nothing else), row-major.
+template <class T>
+static void fourier(const Model& m, Strided<double> V, Index n_rows, T* phi, double* scratch)
+{
+    const BlockScratch at(m, scratch);
+    const Index n_groups = padded(n_rows, DOUBLES) / DOUBLES;
+    pack<double>(V, nullptr, n_rows, m.n_rotated, at.rotated);
+    multiply<double>(m.frequencies, nullptr, m.n_frequencies, m.n_rotated, at.rotated, n_groups,
+                     at.angles);
+    fourier_block(m, at.angles, n_groups, at.lifted);
+    unpack(at.lifted, n_rows, m.n_lifted, phi);
+}
+
+// --- one row ---
+
+template <class F>
+GEOMIX_INLINE void each_pack(double* values, Index n_values, F f)
+{
+    for (Index i = 0; i < n_values; i += DOUBLES) store(values + i, f(load(values + i)));
+}
+static void exponentials(double* values, Index n_values)
+{
+    each_pack(values, n_values, [](Pack<double> v) { return exponential<double>(v); });
+}
+static void logarithms(double* values, Index n_values)
+{
+    each_pack(values, n_values, [](Pack<double> v) { return logarithm<double>(v); });
+}
+
+static void standardize_row(const Model& m, const double* x, double* u)
+{
+    constexpr int n = DOUBLES;
+    Index j = 0;
+    if (m.keeps_all)
+        for (; j + n <= m.n_kept; j += n)
+            store(u + j, standardized(load(x + j), load(m.mean + j), load(m.inverse_scale + j)));
+    for (; j < m.n_kept; ++j) {
+        const double value = (x[m.kept[j]] - m.mean[j]) * m.inverse_scale[j];
+        const double low = value < -LARGEST_STANDARDIZED ? -LARGEST_STANDARDIZED : value;
+        u[j] = LARGEST_STANDARDIZED < low ? LARGEST_STANDARDIZED : low;
+    }
+}
+
+static void fourier_row(const Model& m, const double* angles, double* sines, double* phi)
+{
+    constexpr int n = DOUBLES;
+    const Pack<double> scale = splat(m.frequency_scale);
+    const bool far = any_far(angles, m.n_frequencies);
+    // Whole packs run over the end of the cosines; the sines come later and put that right.
+    for (Index f = 0; f < m.n_frequencies; f += n) {
+        if (__builtin_expect(far, 0))
+            sine_cosine_any(angles + f, sines + f, phi + f);
+        else
+            sine_cosine(angles + f, sines + f, phi + f);
+        store(phi + f, load(phi + f) * scale);
+    }
+    for (Index f = 0; f < m.n_frequencies; f += n)
+        store(phi + m.n_frequencies + f, load(sines + f) * scale);
+}
+
+// z, a : (n_planes,) padded;  s : (n_classes,) padded;  work : 3 times padded n_classes
+// `a` ends as responsibilities if `with_shares`, and is scratch otherwise.
+static void pool_row(const Model& m, const double* z, double* a, double* s, double* work,
+                     bool with_shares)
+{
+    const Index width = padded(m.n_classes, DOUBLES);
+    double *top = work, *total = work + width, *logs = work + 2 * width;
+    bool single = true;
+    for (Index c = 0; c < m.n_classes; ++c) {
+        const Index first = m.class_start[c], end = m.class_start[c + 1];
+        single &= end - first == 1;
+        double best = z[first];
+        for (Index p = first + 1; p < end; ++p) best = best < z[p] ? z[p] : best;
+        top[c] = best;
+        for (Index p = first; p < end; ++p) a[p] = (z[p] - best) * m.sharpness;
+    }
+    if (!single) exponentials(a, m.n_planes);
+    for (Index c = 0; c < m.n_classes; ++c) {
+        const Index first = m.class_start[c], end = m.class_start[c + 1];
+        total[c] = 0.0;
+        for (Index p = first; p < end; ++p) total[c] += a[p];
+    }
+    for (Index c = 0; c < width; ++c) logs[c] = c < m.n_classes ? total[c] : 1.0;
+    if (!single) logarithms(logs, m.n_classes);
+    for (Index c = 0; c < m.n_classes; ++c) {
+        const Index first = m.class_start[c], end = m.class_start[c + 1];
+        const bool alone = end - first == 1;
+        s[c] = (alone ? top[c] : top[c] + logs[c] / m.sharpness) / m.temperature;
+        for (Index p = first; with_shares && p < end; ++p)
+            a[p] = alone ? 1.0 : a[p] / total[c];
+    }
+}
+
+static void softmax_row(const double* s, Index n_classes, double* e, double* p)
+{
+    double top = s[0];
+    for (Index c = 1; c < n_classes; ++c) top = top < s[c] ? s[c] : top;
+    for (Index c = 0; c < padded(n_classes, DOUBLES); ++c) e[c] = c < n_classes ? s[c] - top : 0.0;
+    exponentials(e, n_classes);
+    double total = 0.0;
+    for (Index c = 0; c < n_classes; ++c) total += e[c];
+    for (Index c = 0; c < n_classes; ++c) p[c] = e[c] / total;
+}
+
+static void answer_row(const Model& m, const double* x, const Answers& out, double* scratch)
+{
+    constexpr int n = DOUBLES;
+    double* u = scratch;
+    double* rotated = u + padded(m.n_kept, n);
+    double* angles = rotated + padded(m.n_rotated, n);
+    double* sines = angles + padded(m.n_frequencies, n);
+    double* lifted = sines + padded(m.n_frequencies, n);
+    double* z = lifted + padded(m.n_lifted, n) + n;
+    double* a = z + padded(m.n_planes, n);
+    double* s = a + padded(m.n_planes, n);
+    double* work = s + padded(m.n_classes, n);
+    standardize_row(m, x, u);
+    const double* phi = u;
+    if (m.rotation) {
+        row_times_columns(phi, m.n_kept, m.rotation_columns, padded(m.n_rotated, n), rotated);
+        phi = rotated;
+    }
+    if (m.frequencies) {
+        row_times_columns(phi, m.n_rotated, m.frequency_columns, padded(m.n_frequencies, n),
+                          angles);
+        fourier_row(m, angles, sines, lifted);
+        phi = lifted;
+    }
+    row_times_columns(phi, m.n_lifted, m.weight_columns, padded(m.n_planes, n), z);
+    for (Index p = 0; p < m.n_planes; ++p) z[p] += m.biases[p];
+    pool_row(m, z, a, s, work, out.responsibilities != nullptr);
+    if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);
+    if (out.plane_scores)
+        for (Index p = 0; p < m.n_planes; ++p) out.plane_scores[p] = z[p];
+    if (out.responsibilities)
+        for (Index p = 0; p < m.n_planes; ++p) out.responsibilities[p] = a[p];
+    if (out.class_scores)
+        for (Index c = 0; c < m.n_classes; ++c) out.class_scores[c] = s[c];
+}
+
+}  // namespace GEOMIX_LEVEL
+}  // namespace geomix

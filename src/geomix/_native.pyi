@@ -1,0 +1,5 @@
+"""The native extension (``native/bind.cpp``); only ``geomix.kernel`` imports it."""
+
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...

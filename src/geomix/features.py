@@ -1,0 +1,47 @@
+"""Working features of a training part and its held-out part under one lift.
+
+    phi (n_rows, n_lifted)  ->  phi B' (n_rows, rank),   planes w = B' v   back
+
+``basis`` B spans the training rows (``kernel.compressed``): an L2 penalty keeps planes in that
+span, and its rows are orthonormal, so training v is training w with fewer numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from geomix import kernel
+from geomix.arrays import FloatArray, Matrix
+from geomix.lift import Lift
+from geomix.planes import Planes
+from geomix.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Lifted rows, in the coordinates of ``basis`` where there is one."""
+
+    lift: Lift
+    train: Rows
+    valid: Rows | None
+    basis: FloatArray | None
+
+    def expanded(self, planes: Planes) -> Planes:
+        """Planes over the lift's own features, from planes over these."""
+        if self.basis is None:
+            return planes
+        return Planes(planes.weights @ self.basis, planes.biases, planes.class_start)
+
+
+def make_features(lift: Lift, train: Rows, valid: Rows | None) -> Features:
+    """Lift standardised rows, and compress them where their span is small."""
+    Phi = kernel.lifted(lift, train.X)
+    basis = kernel.compressed(Phi)
+
+    def coordinates(Phi: Matrix) -> Matrix:
+        return Phi if basis is None else kernel.in_basis(Phi, basis)
+
+    held_out = None
+    if valid is not None:
+        held_out = Rows(coordinates(kernel.lifted(lift, valid.X)), valid.y, valid.weight)
+    return Features(lift, Rows(coordinates(Phi), train.y, train.weight), held_out, basis)
