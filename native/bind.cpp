@@ -551,6 +551,9 @@ nb::tuple sine_cosine(In1<double> x)
 
 NB_MODULE(_native, m)
 {
+    // Objects that live until the interpreter exits (a global model, a kept traceback) are no
+    // fault of the user's, and nothing to fill a terminal with.
+    nb::set_leak_warnings(false);
     m.def("simd", [] { return std::string(kernels().name); });
     bind_training<double>(m, "Rows64", "Minimizer64");
     bind_training<float>(m, "Rows32", "Minimizer32");

@@ -500,3 +500,21 @@ def test_a_progress_bar_of_scikit_learn_is_drawn(iris, fitted, capfd):
     clf = quick().set_callbacks(callback.ProgressBar()).fit(X, y)
     assert "GeometricMixtureClassifier" in capfd.readouterr().out
     assert np.array_equal(clf.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_small_numpy_fits_run_on_one_blas_thread_and_give_the_threads_back(monkeypatch):
+    import threadpoolctl
+
+    from geomix import threads
+
+    def n_threads():
+        return {pool["num_threads"] for pool in threadpoolctl.threadpool_info()}
+
+    with threadpoolctl.threadpool_limits(2):
+        before = n_threads()
+        monkeypatch.setattr(threads.kernel, "is_native", False)
+        with threads.blas_threads(1000):
+            assert 1 in n_threads()
+        with threads.blas_threads(10**9):
+            assert n_threads() == before
+        assert n_threads() == before

@@ -139,6 +139,14 @@ def test_patience_ends_training_after_that_many_epochs_without_gain(parts):
     assert len(losses) < 300
 
 
+@pytest.mark.parametrize("max_iter", [8, 30, 80])
+def test_a_short_run_still_reaches_the_final_sharpness(parts, max_iter):
+    trained = run(parts, solver="lbfgs", max_iter=max_iter)
+    last = [r for r in trained.records if r.sharpness == 6.0]
+    assert len(last) >= min(max_iter // 2, 10) or trained.stopped == "converged"
+    assert all(r.valid_loss is not None for r in last)
+
+
 def test_a_watcher_can_end_training(parts):
     for solver in ("adam", "lbfgs"):
         trained = run(parts, watch=lambda r, p: r.iteration == 4, solver=solver)

@@ -26,6 +26,7 @@ from geomix.quality import warn_about
 from geomix.recipe import PAPER, Recipe
 from geomix.rows import Rows, column_range
 from geomix.table import column_names, read_rows
+from geomix.threads import blas_threads
 
 
 class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -238,7 +239,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             )
 
         notify = callback_watch(self, X, y, attributes)
-        with ProgressLine(self.verbose) as line:
+        n_cells = rows.X.shape[0] * rows.X.shape[1]
+        with blas_threads(n_cells), ProgressLine(self.verbose) as line:
 
             def watch(record: Any, snapshot: Any) -> bool:
                 line(record, snapshot)
