@@ -143,7 +143,7 @@ def test_patience_ends_training_after_that_many_epochs_without_gain(parts):
 def test_a_short_run_still_reaches_the_final_sharpness(parts, max_iter):
     trained = run(parts, solver="lbfgs", max_iter=max_iter)
     last = [r for r in trained.records if r.sharpness == 6.0]
-    assert len(last) >= min(max_iter // 2, 10) or trained.stopped == "converged"
+    assert len(last) >= max_iter // 4 or trained.stopped in {"converged", "patience"}
     assert all(r.valid_loss is not None for r in last)
 
 

@@ -164,13 +164,16 @@ def train_on_fold(
 ) -> Fitted:
     """Lift the rows, make the first planes and train them."""
     features = _features(candidate, fold, recipe, seed)
-    # A neighbour that differs by the penalty alone is a better start than any first planes.
+    clusters = fold.clusters.merged() if candidate.one_plane else fold.clusters
+    # With one plane per class there is one optimum, and a neighbour that differs by the penalty
+    # alone is near it. Several planes could inherit what a stronger penalty has pruned.
     relatives = replace(candidate, l2=0.0)
-    neighbour = fold.trained.get(relatives) if phase == "choose" else None
+    may_inherit = phase == "choose" and clusters.planes_per_class.max() == 1
+    neighbour = fold.trained.get(relatives) if may_inherit else None
     if neighbour is None:
         planes, init = initial_planes(
             features.train,
-            fold.clusters.merged() if candidate.one_plane else fold.clusters,
+            clusters,
             recipe.init,
             recipe.sharpness_start,
             recipe.label_smoothing,

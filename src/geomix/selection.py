@@ -28,8 +28,8 @@ GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
 DEFAULT_L2 = {"linear": 1e-4, "fourier": 1e-5}
 L2_RANGE = {"linear": (1e-6, 1e-1), "fourier": (1e-7, 1e-2)}
 ITERATIONS_PER_TRIAL = 100
-# How many standard errors worse a ten times stronger penalty may be and still be preferred.
-STRONGER_PENALTY_ERRORS = 0.5
+# A stronger penalty is preferred within this share of the handicap of a richer model.
+PENALTY_HANDICAP = 0.25
 # A candidate this many standard errors behind the best so far is not tried on further folds.
 BEATEN_ERRORS = 2.5
 FEWEST_ROWS_TO_TELL = 50
@@ -91,7 +91,7 @@ def choose_candidate(
             measured[candidate] = _measure(candidate, folds, recipe, seed, watch, rival)
         return measured[candidate]
 
-    finalists = list(_finalists(folds, recipe, lifts, measure))
+    finalists = list(_finalists(folds, recipe, lifts, measure, handicap))
     return _simplest_of_the_best(finalists, handicap), list(measured.values())
 
 
@@ -100,6 +100,7 @@ def _finalists(
     recipe: Recipe,
     lifts: tuple[str, ...],
     measure: Callable[[Candidate], Measured],
+    handicap: float,
 ) -> Iterator[Measured]:
     """The best of every kind of model, simple kinds first."""
     several = any(fold.clusters.planes_per_class.max() > 1 for fold in folds)
@@ -107,7 +108,7 @@ def _finalists(
         best = None
         if recipe.n_planes == "auto" or not several:
             first = default_candidate(recipe, lift=lift, one_plane=True)
-            best = _tuned(_widths(first, recipe), recipe, measure)
+            best = _tuned(_widths(first, recipe), recipe, measure, handicap)
             yield best
         if several:
             first = default_candidate(recipe, lift=lift)
@@ -116,7 +117,7 @@ def _finalists(
                 starts = [replace(best.candidate, one_plane=False)]
             else:
                 starts = _widths(first, recipe)
-            yield _tuned(starts, recipe, measure)
+            yield _tuned(starts, recipe, measure, handicap)
 
 
 def _widths(candidate: Candidate, recipe: Recipe) -> list[Candidate]:
@@ -126,7 +127,10 @@ def _widths(candidate: Candidate, recipe: Recipe) -> list[Candidate]:
 
 
 def _tuned(
-    starts: list[Candidate], recipe: Recipe, measure: Callable[[Candidate], Measured]
+    starts: list[Candidate],
+    recipe: Recipe,
+    measure: Callable[[Candidate], Measured],
+    handicap: float,
 ) -> Measured:
     """The best start, its penalty stepped by ten, one way then the other, while that helps."""
     best = min((measure(start) for start in starts), key=lambda m: m.loss)
@@ -141,7 +145,7 @@ def _tuned(
     chosen = best
     while stepped := _step(chosen.candidate, 10.0):
         stronger = measure(stepped)
-        if not _is_level(stronger, best, STRONGER_PENALTY_ERRORS):
+        if not _is_level(stronger, best, PENALTY_HANDICAP * handicap):
             break
         chosen = stronger
     return chosen

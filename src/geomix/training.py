@@ -188,8 +188,8 @@ def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
         stages = np.linspace(recipe.sharpness_start, recipe.sharpness, SHARPNESS_STAGES)
     stopped = "max_iter"
     for sharpness in stages[:-1]:
-        # At least half of a short run is left for the sharpness that the model will have.
-        limit = min(ITERATIONS_PER_EARLY_STAGE, run.max_iter // (2 * SHARPNESS_STAGES))
+        # However short the run, its last part has the sharpness that the model will have.
+        limit = min(ITERATIONS_PER_EARLY_STAGE, run.max_iter // SHARPNESS_STAGES)
         planes, _ = _lbfgs_stage(planes, float(sharpness), limit, run, judge=False)
     for _ in range(ROUNDS_AT_FINAL_SHARPNESS):
         limit = run.max_iter - len(run.records)
