@@ -109,17 +109,17 @@ def _against_the_rest(rows: Rows, code: int) -> tuple[FloatArray, float]:
     start = Planes(np.zeros((2, rows.X.shape[1])), np.zeros(2), class_starts([1, 1]))
     own = (rows.y == code).astype(np.intp)
     two_sided = kernel.training_rows(rows.X, own, rows.weight)
-    found, _ = kernel.minimize(
-        two_sided,
+    descent = kernel.Descent(
         start,
-        1.0,
-        0.0,
-        np.full(2, 1.0 / len(rows)),
+        sharpness=1.0,
+        label_smoothing=0.0,
+        coefficients=np.full(2, 1.0 / len(rows)),
         max_iter=LOGISTIC_ITERATIONS,
         tol=1e-4,
         value_tol=1e-6,
         on_iterate=lambda planes, value: None,
     )
+    found, _ = kernel.minimize(two_sided, descent)
     return found.weights[1] - found.weights[0], float(found.biases[1] - found.biases[0])
 
 

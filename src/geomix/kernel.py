@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,6 +34,7 @@ except ImportError:
     _native = None  # type: ignore[assignment]
 
 __all__ = [
+    "Descent",
     "TrainingRows",
     "adam_epoch",
     "batch_terms",
@@ -106,6 +108,13 @@ class NativeRows:
         """s_c before calibration, (n_rows, n_classes)."""
         return self.packed.class_scores(*_numbers(planes), sharpness)
 
+    def minimizer(self, descent: Descent) -> Any:
+        """The native L-BFGS over these rows, before its first step."""
+        make = _native.Minimizer32 if self.is_single else _native.Minimizer64
+        problem = descent.sharpness, descent.label_smoothing, descent.coefficients
+        ends = descent.tol, descent.value_tol
+        return make(self.packed, *_numbers(descent.planes), *problem, *ends)
+
 
 TrainingRows: TypeAlias = "NumpyRows | NativeRows"
 
@@ -139,92 +148,66 @@ def cross_entropy(
 # --- solvers ---
 
 
-def minimize(
-    rows: TrainingRows,
-    planes: Planes,
-    sharpness: float,
-    label_smoothing: float,
-    coefficients: FloatArray,
-    *,
-    max_iter: int,
-    tol: float,
-    value_tol: float,
-    on_iterate: Callable[[Planes, float], None],
-) -> tuple[Planes, bool]:
-    """L-BFGS on the penalised objective; the last planes, and whether it converged: no entry of
-    the gradient above ``tol``, or an iteration that gained less than ``value_tol`` relatively.
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """One minimisation of the penalised objective by L-BFGS: from where, of what, how far.
 
-    ``on_iterate`` sees the planes and the objective of every iteration, and may raise
-    ``lbfgs.Enough`` to end there.
+    It ends when no entry of the gradient is above ``tol``, an iteration gains less than
+    ``value_tol`` relatively, or after ``max_iter``. ``on_iterate`` sees the planes and the
+    objective of every iteration, and may raise ``lbfgs.Enough`` to end there.
     """
-    if isinstance(rows, NumpyRows):
-        return _minimize_in_python(
-            rows,
-            planes,
-            sharpness,
-            label_smoothing,
-            coefficients,
-            max_iter=max_iter,
-            tol=tol,
-            value_tol=value_tol,
-            on_iterate=on_iterate,
-        )
-    make = _native.Minimizer32 if rows.is_single else _native.Minimizer64
-    problem = *_numbers(planes), sharpness, label_smoothing, coefficients
-    solver = make(rows.packed, *problem, tol, value_tol)
-    return _minimize_by_steps(solver, solver.step, planes, max_iter, on_iterate)
+
+    planes: Planes
+    sharpness: float
+    label_smoothing: float
+    coefficients: FloatArray
+    max_iter: int
+    tol: float
+    value_tol: float
+    on_iterate: Callable[[Planes, float], None]
 
 
-def _minimize_in_python(
-    rows: NumpyRows,
-    planes: Planes,
-    sharpness: float,
-    label_smoothing: float,
-    coefficients: FloatArray,
-    *,
-    max_iter: int,
-    tol: float,
-    value_tol: float,
-    on_iterate: Callable[[Planes, float], None],
-) -> tuple[Planes, bool]:
-    value = np.inf
+def minimize(rows: TrainingRows, descent: Descent) -> tuple[Planes, bool]:
+    """The last planes of the descent, and whether it converged."""
+    if isinstance(rows, NativeRows):
+        solver = rows.minimizer(descent)
+        return _by_steps(solver, solver.step, descent)
+    return _minimize_in_python(rows, descent)
+
+
+def _minimize_in_python(rows: NumpyRows, descent: Descent) -> tuple[Planes, bool]:
+    start, value = descent.planes, np.inf
 
     def objective(vector: FloatArray) -> tuple[float, FloatArray]:
         nonlocal value
-        at = planes.with_vector(vector)
-        value, gradient = penalised(rows.terms(at, sharpness, label_smoothing), at, coefficients)
+        at = start.with_vector(vector)
+        terms = rows.terms(at, descent.sharpness, descent.label_smoothing)
+        value, gradient = penalised(terms, at, descent.coefficients)
         return value, gradient
 
     if is_native:  # sparse rows: the same solver as for dense ones, asking Python for gradients
-        solver = _native.Lbfgs(planes.as_vector(), tol, value_tol)
-        return _minimize_by_steps(
-            solver, lambda: solver.step(objective), planes, max_iter, on_iterate
-        )
+        solver = _native.Lbfgs(start.as_vector(), descent.tol, descent.value_tol)
+        return _by_steps(solver, lambda: solver.step(objective), descent)
     vector, converged = lbfgs.minimize(
         objective,
-        planes.as_vector(),
-        max_iter=max_iter,
-        tol=tol,
-        value_tol=value_tol,
-        on_iterate=lambda vector: on_iterate(planes.with_vector(vector), value),
+        start.as_vector(),
+        max_iter=descent.max_iter,
+        tol=descent.tol,
+        value_tol=descent.value_tol,
+        on_iterate=lambda vector: descent.on_iterate(start.with_vector(vector), value),
     )
-    return planes.with_vector(vector), converged
+    return start.with_vector(vector), converged
 
 
-def _minimize_by_steps(
-    solver: Any,
-    step: Callable[[], str],
-    planes: Planes,
-    max_iter: int,
-    on_iterate: Callable[[Planes, float], None],
-) -> tuple[Planes, bool]:
-    for _ in range(max_iter):
+def _by_steps(solver: Any, step: Callable[[], str], descent: Descent) -> tuple[Planes, bool]:
+    planes = descent.planes
+    for _ in range(descent.max_iter):
         status = step()
         if status in ("optimal", "stuck"):
             return planes, status == "optimal"
         planes = planes.with_vector(solver.vector)
         try:
-            on_iterate(planes, solver.value)
+            descent.on_iterate(planes, solver.value)
         except lbfgs.Enough:
             return planes, False
         if status == "converged":

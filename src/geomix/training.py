@@ -216,8 +216,7 @@ def _lbfgs_stage(
         if run.must_stop:
             raise Enough
 
-    planes, converged = kernel.minimize(
-        rows,
+    descent = kernel.Descent(
         planes,
         sharpness,
         recipe.label_smoothing,
@@ -227,6 +226,7 @@ def _lbfgs_stage(
         value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
         on_iterate=on_iterate,
     )
+    planes, converged = kernel.minimize(rows, descent)
     return _cap_norms(planes, recipe.max_weight_norm), converged
 
 
@@ -246,7 +246,8 @@ def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
             progress / EPOCHS_TO_SHARPEN, recipe.sharpness_start, recipe.sharpness
         )
         rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
-        moved, now, used, loss = epoch_of(planes, state, usage, run, sharpness, rate, rng)
+        order = rng.permutation(len(run.train))
+        moved, now, used, loss = epoch_of(planes, state, usage, run, sharpness, rate, order)
         if not (np.isfinite(loss) and np.isfinite(moved.as_vector()).all()):
             slowdown, halvings = slowdown / 2.0, halvings + 1
             if halvings > MOST_STEP_HALVINGS:
@@ -276,14 +277,14 @@ def _native_epoch(
     run: _Run,
     sharpness: float,
     rate: float,
-    rng: np.random.Generator,
+    order: IntArray,
 ) -> tuple[Planes, AdamState, FloatArray, float]:
     recipe, train = run.recipe, run.train
     return kernel.adam_epoch(
         train.X,
         train.y,
         train.weight,
-        rng.permutation(len(train)),
+        order,
         planes,
         state,
         usage,
@@ -307,11 +308,11 @@ def _numpy_epoch(
     run: _Run,
     sharpness: float,
     rate: float,
-    rng: np.random.Generator,
+    order: IntArray,
 ) -> tuple[Planes, AdamState, FloatArray, float]:
     recipe, train = run.recipe, run.train
     loss = 0.0
-    for batch in _batches(len(train), recipe.batch_size, rng):
+    for batch in _batches(order, recipe.batch_size):
         rows = train.take(batch)
         terms = kernel.batch_terms(
             planes, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
@@ -325,10 +326,9 @@ def _numpy_epoch(
     return planes, state, usage, loss
 
 
-def _batches(n_rows: int, size: int, rng: np.random.Generator) -> list[IntArray]:
-    """All rows once in random order, in nearly equal batches of about ``size``."""
-    order = rng.permutation(n_rows)
-    return np.array_split(order, max(round(n_rows / size), 1))
+def _batches(order: IntArray, size: int) -> list[IntArray]:
+    """All rows once in the given order, in nearly equal batches of about ``size``."""
+    return np.array_split(order, max(round(len(order) / size), 1))
 
 
 def _next_usage(running: FloatArray, batch: FloatArray, average: str) -> FloatArray:
