@@ -1,0 +1,42 @@
+"""Ctrl-C, sent for real to a process that is deep in a fit."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import threading, numpy as np
+from geomix import GeometricMixtureClassifier
+
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((60_000, 40)), rng.integers(0, 4, 60_000)
+clf = GeometricMixtureClassifier(4, lift="linear", l2=1e-6, solver={solver!r}, tol=0.0,
+                                 max_iter=100_000, early_stopping="off", calibrate=False)
+# Well into the training by then: preparing these rows takes a fraction of it.
+threading.Timer(1.5, lambda: print("training", flush=True)).start()
+try:
+    clf.fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", hasattr(clf, "model_"), flush=True)
+"""
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unfitted(solver):
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT.format(solver=solver)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "training\n"
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert rest == "interrupted False\n"
+    assert errors == ""
+    assert process.returncode == 0
