@@ -175,10 +175,14 @@ GEOMIX_INLINE bool any_far(const double* angle, Index n)
     return far;
 }
 
-// Sines and cosines of 8 angles; `sine` and `cosine` have room for 8.
-GEOMIX_INLINE void sine_cosine(const double* angle, double* sine, double* cosine)
+struct SineCosine {
+    Pack<double> sine, cosine;
+};
+
+// Sines and cosines of 8 angles up to FAR_ANGLE.
+GEOMIX_INLINE SineCosine sine_cosine(Pack<double> x)
 {
-    const Pack<double> x = load(angle), round = splat(0x1.8p52);
+    const Pack<double> round = splat(0x1.8p52);
     const Pack<double> shifted = x * splat(6.36619772367581382433e-01) + round;
     const Pack<double> n = shifted - round;
     // pi/2 in two pieces of 33 bits, whose products with n are exact, and one of 53.
@@ -199,20 +203,34 @@ GEOMIX_INLINE void sine_cosine(const double* angle, double* sine, double* cosine
     const Pack<double> raw_cosine = choose_equal(odd, even_mark, c, s);
     const Bits<double> sine_sign = (quarter & sign_bit) << 62;
     const Bits<double> cosine_sign = ((quarter + bit) & sign_bit) << 62;
-    store(sine, reread<Pack<double>>(reread<Bits<double>>(raw_sine) ^ sine_sign));
-    store(cosine, reread<Pack<double>>(reread<Bits<double>>(raw_cosine) ^ cosine_sign));
+    return {reread<Pack<double>>(reread<Bits<double>>(raw_sine) ^ sine_sign),
+            reread<Pack<double>>(reread<Bits<double>>(raw_cosine) ^ cosine_sign)};
 }
 
-// The same for any finite angle. In and out may not overlap.
-GEOMIX_INLINE void sine_cosine_any(const double* angle, double* sine, double* cosine)
+// The same for any finite angle, where some may be beyond FAR_ANGLE.
+static __attribute__((noinline)) SineCosine sine_cosine_far(const double* angle)
 {
-    sine_cosine(angle, sine, cosine);
-    if (__builtin_expect(any_far(angle, lanes<double>), 0))
-        for (int i = 0; i < lanes<double>; ++i)
-            if (std::fabs(angle[i]) > FAR_ANGLE) {
-                sine[i] = std::sin(angle[i]);
-                cosine[i] = std::cos(angle[i]);
-            }
+    const SineCosine near = sine_cosine(load(angle));
+    double sine[lanes<double>], cosine[lanes<double>];
+    store(sine, near.sine);
+    store(cosine, near.cosine);
+    for (int i = 0; i < lanes<double>; ++i)
+        if (std::fabs(angle[i]) > FAR_ANGLE) {
+            sine[i] = std::sin(angle[i]);
+            cosine[i] = std::cos(angle[i]);
+        }
+    return {load(sine), load(cosine)};
+}
+
+// put(i, sines and cosines of the pack of angles at i), over n angles in whole packs.
+template <class Put>
+GEOMIX_INLINE void each_sine_cosine(const double* angles, Index n, Put put)
+{
+    if (__builtin_expect(any_far(angles, n), 0)) {
+        for (Index i = 0; i < n; i += lanes<double>) put(i, sine_cosine_far(angles + i));
+        return;
+    }
+    for (Index i = 0; i < n; i += lanes<double>) put(i, sine_cosine(load(angles + i)));
 }
 
 }  // namespace GEOMIX_LEVEL

@@ -47,14 +47,15 @@ static void fourier_block(const Model& m, const double* angles, Index n_groups, 
 {
     constexpr int n = DOUBLES;
     const Pack<double> scale = splat(m.frequency_scale);
-    for (Index g = 0; g < n_groups; ++g)
-        for (Index f = 0; f < m.n_frequencies; ++f) {
-            double* cosine = phi + (g * m.n_lifted + f) * n;
-            double* sine = cosine + m.n_frequencies * n;
-            sine_cosine_any(angles + (g * m.n_frequencies + f) * n, sine, cosine);
-            store(cosine, load(cosine) * scale);
-            store(sine, load(sine) * scale);
-        }
+    for (Index g = 0; g < n_groups; ++g) {
+        double* cosines = phi + g * m.n_lifted * n;
+        double* sines = cosines + m.n_frequencies * n;
+        each_sine_cosine(angles + g * m.n_frequencies * n, m.n_frequencies * n,
+                         [=](Index i, SineCosine both) {
+                             store(cosines + i, both.cosine * scale);
+                             store(sines + i, both.sine * scale);
+                         });
+    }
 }
 
 struct BlockScratch {
@@ -152,21 +153,17 @@ static void standardize_row(const Model& m, const double* x, double* u)
     }
 }
 
-static void fourier_row(const Model& m, const double* angles, double* sines, double* phi)
+static void fourier_row(const Model& m, const double* angles, double* phi)
 {
-    constexpr int n = DOUBLES;
     const Pack<double> scale = splat(m.frequency_scale);
-    const bool far = any_far(angles, m.n_frequencies);
-    // Whole packs run over the end of the cosines; the sines come later and put that right.
-    for (Index f = 0; f < m.n_frequencies; f += n) {
-        if (__builtin_expect(far, 0))
-            sine_cosine_any(angles + f, sines + f, phi + f);
-        else
-            sine_cosine(angles + f, sines + f, phi + f);
-        store(phi + f, load(phi + f) * scale);
-    }
-    for (Index f = 0; f < m.n_frequencies; f += n)
-        store(phi + m.n_frequencies + f, load(sines + f) * scale);
+    double* sines = phi + m.n_frequencies;
+    Pack<double> first_sines = splat(0.0);
+    each_sine_cosine(angles, m.n_frequencies, [&](Index f, SineCosine both) {
+        store(sines + f, both.sine * scale);
+        store(phi + f, both.cosine * scale);
+        if (f == 0) first_sines = both.sine * scale;
+    });
+    store(sines, first_sines);  // the last pack of cosines may have run over their end
 }
 
 // z, a : (n_planes,) padded;  s : (n_classes,) padded;  work : 3 times padded n_classes
@@ -219,8 +216,7 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
     double* u = scratch;
     double* rotated = u + padded(m.n_kept, n);
     double* angles = rotated + padded(m.n_rotated, n);
-    double* sines = angles + padded(m.n_frequencies, n);
-    double* lifted = sines + padded(m.n_frequencies, n);
+    double* lifted = angles + padded(m.n_frequencies, n);
     double* z = lifted + padded(m.n_lifted, n) + n;
     double* a = z + padded(m.n_planes, n);
     double* s = a + padded(m.n_planes, n);
@@ -228,16 +224,15 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
     standardize_row(m, x, u);
     const double* phi = u;
     if (m.rotation) {
-        row_times_columns(phi, m.n_kept, m.rotation_columns, padded(m.n_rotated, n), rotated);
+        row_times_columns(phi, m.n_kept, m.rotation_columns, rotated);
         phi = rotated;
     }
     if (m.frequencies) {
-        row_times_columns(phi, m.n_rotated, m.frequency_columns, padded(m.n_frequencies, n),
-                          angles);
-        fourier_row(m, angles, sines, lifted);
+        row_times_columns(phi, m.n_rotated, m.frequency_columns, angles);
+        fourier_row(m, angles, lifted);
         phi = lifted;
     }
-    row_times_columns(phi, m.n_lifted, m.weight_columns, padded(m.n_planes, n), z);
+    row_times_columns(phi, m.n_lifted, m.weight_columns, z);
     for (Index p = 0; p < m.n_planes; ++p) z[p] += m.biases[p];
     pool_row(m, z, a, s, work, out.responsibilities != nullptr);
     if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);
