@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "aligned.h"
 #include "threads.h"
 #include "vectors.h"
 
@@ -60,7 +61,7 @@ class OwnedColumns {
 
     Index width_ = 0;
     bool halved_ = false;
-    Vector numbers_;
+    Aligned<double> numbers_;
 };
 
 class OwnedModel {
@@ -107,7 +108,7 @@ class OwnedModel {
         const Index n_blocks = padded(n_rows, ROWS_PER_BLOCK) / ROWS_PER_BLOCK;
         const int n_threads = threads_for(n_rows * cost(), n_blocks);
         const Index room = answer_scratch(view_);
-        std::vector<double> scratch(static_cast<std::size_t>(room * n_threads));
+        Aligned<double> scratch(static_cast<std::size_t>(room * n_threads));
         in_parallel(n_threads, [&](int t) {
             for (Index b = n_blocks * t / n_threads; b < n_blocks * (t + 1) / n_threads; ++b) {
                 const Index first = b * ROWS_PER_BLOCK;

@@ -191,6 +191,10 @@ GEOMIX_INLINE void columns_tile(const double* x, Index first, Index length, cons
         for (int s = 0; s < S; ++s) {
             const Pack<double> xj = splat(x[j + s * SEGMENT]);
             const double* column = columns + (j + s * SEGMENT) * step;
+            // The hardware's own prefetcher comes too late for columns this short.
+#pragma GCC unroll 8
+            for (int i = 0; i < (Halved ? N / 2 : N); ++i)
+                __builtin_prefetch(column + 6 * step + i * n);
 #pragma GCC unroll 8
             for (int i = 0; i < N; ++i)
                 sum[s][i] = sum[s][i] + column_pack<Halved>(column, i) * xj;

@@ -24,22 +24,41 @@ GEOMIX_INLINE Pack<double> standardized(Pack<double> x, Pack<double> mean, Pack<
     return smaller(larger((x - mean) * inverse, splat(0.0) - bound), bound);
 }
 
+// One group of the kept columns: four at a time where they and the rows lie side by side.
+GEOMIX_INLINE void pack_kept(const Model& m, Strided<double> X, Index n_rows, double* panel)
+{
+    constexpr int n = DOUBLES;
+    const bool whole = n_rows >= n && X.column_step == 1;
+    for (Index j = 0; j < m.n_kept;) {
+        const Index column = m.kept[j];
+        if (whole && j + 4 <= m.n_kept && m.kept[j + 3] == column + 3) {
+            for (int i = 0; i < n; i += 4) {
+                const double* at = X.data + i * X.row_step + column;
+                const double* const four[4] = {at, at + X.row_step, at + 2 * X.row_step,
+                                               at + 3 * X.row_step};
+                transpose_four<double>(four, panel + j * n + i, n);
+            }
+            j += 4;
+            continue;
+        }
+        for (int i = 0; i < n; ++i)
+            panel[j * n + i] =
+                i < n_rows ? X.data[i * X.row_step + column * X.column_step] : 0.0;
+        ++j;
+    }
+}
+
 static void standardize_block(const Model& m, Strided<double> X, Index n_rows, double* panel)
 {
     constexpr int n = DOUBLES;
-    if (m.keeps_all) {
-        pack<double>(X, nullptr, n_rows, m.n_kept, panel);
-    } else {
-        for (Index i = 0; i < padded(n_rows, n); ++i)
-            for (Index j = 0; j < m.n_kept; ++j)
-                panel[(i / n * m.n_kept + j) * n + i % n] =
-                    i < n_rows ? X.data[i * X.row_step + m.kept[j] * X.column_step] : 0.0;
+    for (Index start = 0; start < n_rows; start += n) {
+        double* group = panel + start * m.n_kept;
+        pack_kept(m, {X.data + start * X.row_step, X.row_step, X.column_step}, n_rows - start,
+                  group);
+        for (Index j = 0; j < m.n_kept; ++j)
+            store(group + j * n, standardized(load(group + j * n), splat(m.mean[j]),
+                                              splat(m.inverse_scale[j])));
     }
-    for (Index g = 0; g < padded(n_rows, n) / n; ++g)
-        for (Index j = 0; j < m.n_kept; ++j) {
-            double* at = panel + (g * m.n_kept + j) * n;
-            store(at, standardized(load(at), splat(m.mean[j]), splat(m.inverse_scale[j])));
-        }
 }
 
 // angles [group][frequency][lane] -> phi [group][cosines, sines][lane]
@@ -97,8 +116,11 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
     const Pack<double> temperature = splat(m.temperature);
     for (Index g = 0; g < n_groups; ++g) {
         double *s = at.s + g * m.n_classes * n, *e = at.e + g * m.n_classes * n;
-        pool_group<double>(at.z + g * m.n_planes * n, m.class_start, m.n_classes, m.sharpness, s,
-                           at.a + g * m.n_planes * n);
+        double *z = at.z + g * m.n_planes * n, *a = at.a + g * m.n_planes * n;
+        if (out.responsibilities)
+            pool_group<double, true>(z, m.class_start, m.n_classes, m.sharpness, s, a);
+        else
+            pool_group<double, false>(z, m.class_start, m.n_classes, m.sharpness, s, a);
         for (Index c = 0; c < m.n_classes; ++c)
             store(s + c * n, load(s + c * n) / temperature);
         if (!out.probabilities) continue;
