@@ -68,6 +68,7 @@ class OwnedModel {
   public:
     explicit OwnedModel(ModelNumbers numbers) : own_(std::move(numbers))
     {
+        if (own_.n_frequencies == 0) fold_rotation();
         const Index n_kept = size(own_.kept), n_rotated = own_.n_rotated;
         const Index n_frequencies = own_.n_frequencies, n_planes = size(own_.biases);
         const Index n_lifted = n_frequencies ? 2 * n_frequencies : n_rotated;
@@ -136,6 +137,22 @@ class OwnedModel {
     template <class V>
     static Index size(const V& v) { return static_cast<Index>(v.size()); }
     static const double* given(const Vector& v) { return v.empty() ? nullptr : v.data(); }
+
+    // Planes over rotated columns are planes over the columns: W (R u) = (W R) u.
+    void fold_rotation()
+    {
+        if (own_.rotation.empty()) return;
+        const Index n_kept = size(own_.kept), n_planes = size(own_.biases);
+        Vector folded(static_cast<std::size_t>(n_planes * n_kept));
+        for (Index p = 0; p < n_planes; ++p)
+            for (Index r = 0; r < own_.n_rotated; ++r)
+                for (Index j = 0; j < n_kept; ++j)
+                    folded[p * n_kept + j] +=
+                        own_.weights[p * own_.n_rotated + r] * own_.rotation[r * n_kept + j];
+        own_.weights.swap(folded);
+        own_.rotation.clear();
+        own_.n_rotated = n_kept;
+    }
 
     static Vector transposed(const Vector& matrix, Index rows, Index columns)
     {
