@@ -35,8 +35,10 @@ GEOMIX_INLINE void pool_group(const T* z, const int32_t* class_start, Index n_cl
             total = total + e;
             store(a + p * n, e);
         }
-        for (Index p = first; WithShares && p < end; ++p)
-            store(a + p * n, load(a + p * n) / total);
+        if (WithShares) {
+            const Pack<T> inverse = one / total;
+            for (Index p = first; p < end; ++p) store(a + p * n, load(a + p * n) * inverse);
+        }
         store(s + c * n, top + logarithm<T>(total) / k);
     }
 }

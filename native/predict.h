@@ -125,7 +125,8 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
             store(s + c * n, load(s + c * n) / temperature);
         if (!out.probabilities) continue;
         const Pack<double> total = exponentiate_group<double>(s, m.n_classes, e).total;
-        for (Index c = 0; c < m.n_classes; ++c) store(e + c * n, load(e + c * n) / total);
+        const Pack<double> inverse = splat(1.0) / total;
+        for (Index c = 0; c < m.n_classes; ++c) store(e + c * n, load(e + c * n) * inverse);
     }
     if (out.responsibilities) unpack(at.a, n_rows, m.n_planes, out.responsibilities);
     if (out.class_scores) unpack(at.s, n_rows, m.n_classes, out.class_scores);
@@ -215,9 +216,10 @@ static void pool_row(const Model& m, const double* z, double* a, double* s, doub
     for (Index c = 0; c < m.n_classes; ++c) {
         const Index first = m.class_start[c], end = m.class_start[c + 1];
         const bool alone = end - first == 1;
+        const double inverse = 1.0 / total[c];
         s[c] = (alone ? top[c] : top[c] + logs[c] / m.sharpness) / m.temperature;
         for (Index p = first; with_shares && p < end; ++p)
-            a[p] = alone ? 1.0 : a[p] / total[c];
+            a[p] = alone ? 1.0 : a[p] * inverse;
     }
 }
 
@@ -229,7 +231,8 @@ static void softmax_row(const double* s, Index n_classes, double* e, double* p)
     exponentials(e, n_classes);
     double total = 0.0;
     for (Index c = 0; c < n_classes; ++c) total += e[c];
-    for (Index c = 0; c < n_classes; ++c) p[c] = e[c] / total;
+    const double inverse = 1.0 / total;
+    for (Index c = 0; c < n_classes; ++c) p[c] = e[c] * inverse;
 }
 
 static void answer_row(const Model& m, const double* x, const Answers& out, double* scratch)
