@@ -185,7 +185,7 @@ def short(numbers: FloatArray) -> FloatArray:
 
     A Fourier model holds nothing but such numbers. Its frequencies are random and its planes
     approximate a kernel and were trained on float32 features, so more digits say nothing; and
-    half the bytes are a third of the time that one row takes, which goes into reading them.
+    reading them is most of what one row costs, which half the bytes make cheaper.
     All arithmetic with them is float64, in every path.
     """
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
