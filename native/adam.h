@@ -138,7 +138,7 @@ class AdamEpoch {
 
       private:
         struct Buffers {
-            std::vector<T> X, y, weight, scratch;
+            Aligned<T> X, y, weight, scratch;
         };
 
         static void pause()

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
+#include "aligned.h"
 #include "threads.h"
 #include "vectors.h"
 
@@ -19,27 +23,69 @@ struct ModelNumbers {
     double sharpness, temperature;
 };
 
+// The numbers behind a `Columns`.
+class OwnedColumns {
+  public:
+    OwnedColumns() = default;
+    OwnedColumns(const Vector& matrix, Index n_outputs, Index n_inputs)
+        : width_(padded(n_outputs, DOUBLES)), halved_(true)
+    {
+        for (double value : matrix) halved_ &= (bits(value) & LOWER_HALF) == 0;
+        const Index share = halved_ ? 2 : 1;
+        std::vector<std::uint64_t> held(
+            static_cast<std::size_t>(n_inputs * padded(width_, share * DOUBLES) / share));
+        for (Index i = 0; i < n_outputs; ++i) {
+            const Index first = i / COLUMN_STRIP * COLUMN_STRIP, at = i - first;
+            const Index strip = padded(std::min(COLUMN_STRIP, width_ - first), share * DOUBLES);
+            const Index pack = at / DOUBLES / share * DOUBLES + at % DOUBLES;
+            const bool second = at / DOUBLES % share == 1;
+            for (Index j = 0; j < n_inputs; ++j) {
+                const std::uint64_t value = bits(matrix[i * n_inputs + j]);
+                held[(first * n_inputs + j * strip) / share + pack] |= second ? value >> 32 : value;
+            }
+        }
+        numbers_.resize(held.size());
+        std::memcpy(numbers_.data(), held.data(), held.size() * sizeof(double));
+    }
+    Columns view() const { return {numbers_.data(), width_, halved_}; }
+
+  private:
+    static constexpr std::uint64_t LOWER_HALF = 0xffffffff;
+
+    static std::uint64_t bits(double value)
+    {
+        std::uint64_t out;
+        std::memcpy(&out, &value, sizeof out);
+        return out;
+    }
+
+    Index width_ = 0;
+    bool halved_ = false;
+    Aligned<double> numbers_;
+};
+
 class OwnedModel {
   public:
     explicit OwnedModel(ModelNumbers numbers) : own_(std::move(numbers))
     {
+        if (own_.n_frequencies == 0) fold_rotation();
         const Index n_kept = size(own_.kept), n_rotated = own_.n_rotated;
         const Index n_frequencies = own_.n_frequencies, n_planes = size(own_.biases);
         const Index n_lifted = n_frequencies ? 2 * n_frequencies : n_rotated;
         for (double& scale : own_.scale) scale = 1.0 / scale;
         if (!own_.frequencies.empty())
-            own_.frequencies = transposed(own_.frequencies, n_rotated, n_frequencies,
-                                          n_rotated);
-        rotation_columns_ = transposed(own_.rotation, n_rotated, n_kept, whole(n_rotated));
-        frequency_columns_ =
-            transposed(own_.frequencies, n_frequencies, n_rotated, whole(n_frequencies));
-        weight_columns_ = transposed(own_.weights, n_planes, n_lifted, whole(n_planes));
+            own_.frequencies = transposed(own_.frequencies, n_rotated, n_frequencies);
+        if (!own_.rotation.empty())
+            rotation_columns_ = OwnedColumns(own_.rotation, n_rotated, n_kept);
+        if (n_frequencies)
+            frequency_columns_ = OwnedColumns(own_.frequencies, n_frequencies, n_rotated);
+        weight_columns_ = OwnedColumns(own_.weights, n_planes, n_lifted);
         bool keeps_all = n_kept == own_.n_columns;
         for (Index j = 0; j < n_kept; ++j) keeps_all &= own_.kept[j] == j;
         view_ = {own_.kept.data(), own_.mean.data(), own_.scale.data(), given(own_.rotation),
                  n_frequencies ? own_.frequencies.data() : nullptr, own_.weights.data(),
-                 own_.biases.data(), rotation_columns_.data(), frequency_columns_.data(),
-                 weight_columns_.data(), own_.class_start.data(), own_.n_columns, n_kept,
+                 own_.biases.data(), rotation_columns_.view(), frequency_columns_.view(),
+                 weight_columns_.view(), own_.class_start.data(), own_.n_columns, n_kept,
                  n_rotated, n_frequencies, n_lifted, n_planes, size(own_.class_start) - 1,
                  keeps_all, own_.sharpness, own_.temperature,
                  n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 0.0};
@@ -63,7 +109,7 @@ class OwnedModel {
         const Index n_blocks = padded(n_rows, ROWS_PER_BLOCK) / ROWS_PER_BLOCK;
         const int n_threads = threads_for(n_rows * cost(), n_blocks);
         const Index room = answer_scratch(view_);
-        std::vector<double> scratch(static_cast<std::size_t>(room * n_threads));
+        Aligned<double> scratch(static_cast<std::size_t>(room * n_threads));
         in_parallel(n_threads, [&](int t) {
             for (Index b = n_blocks * t / n_threads; b < n_blocks * (t + 1) / n_threads; ++b) {
                 const Index first = b * ROWS_PER_BLOCK;
@@ -90,21 +136,34 @@ class OwnedModel {
   private:
     template <class V>
     static Index size(const V& v) { return static_cast<Index>(v.size()); }
-    static Index whole(Index n) { return padded(n, DOUBLES); }
     static const double* given(const Vector& v) { return v.empty() ? nullptr : v.data(); }
 
-    // (rows, columns) -> (columns, width) with zeros in the padding
-    static Vector transposed(const Vector& matrix, Index rows, Index columns, Index width)
+    // Planes over rotated columns are planes over the columns: W (R u) = (W R) u.
+    void fold_rotation()
     {
-        if (matrix.empty()) return {};
-        Vector out(static_cast<std::size_t>(columns * width));
+        if (own_.rotation.empty()) return;
+        const Index n_kept = size(own_.kept), n_planes = size(own_.biases);
+        Vector folded(static_cast<std::size_t>(n_planes * n_kept));
+        for (Index p = 0; p < n_planes; ++p)
+            for (Index r = 0; r < own_.n_rotated; ++r)
+                for (Index j = 0; j < n_kept; ++j)
+                    folded[p * n_kept + j] +=
+                        own_.weights[p * own_.n_rotated + r] * own_.rotation[r * n_kept + j];
+        own_.weights.swap(folded);
+        own_.rotation.clear();
+        own_.n_rotated = n_kept;
+    }
+
+    static Vector transposed(const Vector& matrix, Index rows, Index columns)
+    {
+        Vector out(matrix.size());
         for (Index i = 0; i < rows; ++i)
-            for (Index j = 0; j < columns; ++j) out[j * width + i] = matrix[i * columns + j];
+            for (Index j = 0; j < columns; ++j) out[j * rows + i] = matrix[i * columns + j];
         return out;
     }
 
     ModelNumbers own_;
-    Vector rotation_columns_, frequency_columns_, weight_columns_;
+    OwnedColumns rotation_columns_, frequency_columns_, weight_columns_;
     Model view_;
 };
 

@@ -153,7 +153,8 @@ PyObject* call(PyObject* object, PyObject* const* args, std::size_t flags, PyObj
         return nullptr;
     }
     const Model& m = self->model->view();
-    const Room room(m.n_columns + row_scratch(m));
+    const Index first = padded(m.n_columns, DOUBLES);  // the scratch begins on a cache line
+    const Room room(first + row_scratch(m));
     if (room.get() == nullptr) return PyErr_NoMemory();
     const double* row = read_row(args[0], m.n_columns, room.get());
     if (row == nullptr) return nullptr;
@@ -161,7 +162,7 @@ PyObject* call(PyObject* object, PyObject* const* args, std::size_t flags, PyObj
     if (place == nullptr) return nullptr;
     auto* p = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(place)));
     // The kernel reads the row to the end before it writes, so `out` may be the row itself.
-    kernels().answer_row(m, row, {nullptr, nullptr, nullptr, p}, room.get() + m.n_columns);
+    kernels().answer_row(m, row, {nullptr, nullptr, nullptr, p}, room.get() + first);
     return place;
 }
 

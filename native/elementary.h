@@ -137,28 +137,25 @@ GEOMIX_INLINE Pack<T> logarithm(Pack<T> x)
 
 constexpr double FAR_ANGLE = 0x1p19;
 
-// sin and cos on |r| <= pi/4 with r + tail the angle (FDLIBM k_sin, k_cos).
-GEOMIX_INLINE Pack<double> near_sine(Pack<double> r, Pack<double> tail)
+// sin and cos on |r| <= pi/4: the polynomials of FDLIBM k_sin and k_cos. Their terms that make
+// up for the rounding of r are left out: that is within the absolute error above.
+GEOMIX_INLINE Pack<double> near_sine(Pack<double> r, Pack<double> z, Pack<double> w)
 {
-    const Pack<double> z = r * r, w = z * z, v = z * r;
     const Pack<double> p =
         splat(8.33333333332248946124e-03) +
         z * (splat(-1.98412698298579493134e-04) + z * splat(2.75573137070700676789e-06)) +
         z * w * (splat(-2.50507602534068634195e-08) + z * splat(1.58969099521155010221e-10));
-    return r - ((z * (splat(0.5) * tail - v * p) - tail) - v * splat(-1.66666666666666324348e-01));
+    return r + z * r * (splat(-1.66666666666666324348e-01) + z * p);
 }
-GEOMIX_INLINE Pack<double> near_cosine(Pack<double> r, Pack<double> tail)
+GEOMIX_INLINE Pack<double> near_cosine(Pack<double> z, Pack<double> w)
 {
-    const Pack<double> z = r * r, w = z * z;
     const Pack<double> p =
         z * (splat(4.16666666666666019037e-02) +
              z * (splat(-1.38888888888741095749e-03) + z * splat(2.48015872894767294178e-05))) +
         w * w *
             (splat(-2.75573143513906633035e-07) +
              z * (splat(2.08757232129817482790e-09) + z * splat(-1.13596475577881948265e-11)));
-    const Pack<double> half = splat(0.5) * z, one = splat(1.0);
-    const Pack<double> rounded = one - half;
-    return rounded + (((one - rounded) - half) + (z * p - r * tail));
+    return (splat(1.0) - splat(0.5) * z) + z * p;
 }
 
 // Whether any of the angles (whole packs of them) is beyond FAR_ANGLE; NaN is not.
@@ -175,21 +172,22 @@ GEOMIX_INLINE bool any_far(const double* angle, Index n)
     return far;
 }
 
-// Sines and cosines of 8 angles; `sine` and `cosine` have room for 8.
-GEOMIX_INLINE void sine_cosine(const double* angle, double* sine, double* cosine)
+struct SineCosine {
+    Pack<double> sine, cosine;
+};
+
+// Sines and cosines of 8 angles up to FAR_ANGLE.
+GEOMIX_INLINE SineCosine sine_cosine(Pack<double> x)
 {
-    const Pack<double> x = load(angle), round = splat(0x1.8p52);
+    const Pack<double> round = splat(0x1.8p52);
     const Pack<double> shifted = x * splat(6.36619772367581382433e-01) + round;
     const Pack<double> n = shifted - round;
     // pi/2 in two pieces of 33 bits, whose products with n are exact, and one of 53.
     const Pack<double> first = x - n * splat(1.57079632673412561417e+00);
-    const Pack<double> piece = n * splat(6.07710050630396597660e-11);
-    const Pack<double> second = first - piece;
-    const Pack<double> lost = (first - second) - piece;
-    const Pack<double> last = n * splat(2.02226624879595063154e-21) - lost;
-    const Pack<double> r = second - last;
-    const Pack<double> tail = (second - r) - last;
-    const Pack<double> s = near_sine(r, tail), c = near_cosine(r, tail);
+    const Pack<double> second = first - n * splat(6.07710050630396597660e-11);
+    const Pack<double> r = second - n * splat(2.02226624879595063154e-21);
+    const Pack<double> z = r * r, w = z * z;
+    const Pack<double> s = near_sine(r, z, w), c = near_cosine(z, w);
     // Quarter turns: odd ones swap sine and cosine, the second bit flips signs.
     const Bits<double> quarter = reread<Bits<double>>(shifted);
     const Bits<double> bit = splat<uint64_t>(1), sign_bit = splat<uint64_t>(2);
@@ -199,20 +197,34 @@ GEOMIX_INLINE void sine_cosine(const double* angle, double* sine, double* cosine
     const Pack<double> raw_cosine = choose_equal(odd, even_mark, c, s);
     const Bits<double> sine_sign = (quarter & sign_bit) << 62;
     const Bits<double> cosine_sign = ((quarter + bit) & sign_bit) << 62;
-    store(sine, reread<Pack<double>>(reread<Bits<double>>(raw_sine) ^ sine_sign));
-    store(cosine, reread<Pack<double>>(reread<Bits<double>>(raw_cosine) ^ cosine_sign));
+    return {reread<Pack<double>>(reread<Bits<double>>(raw_sine) ^ sine_sign),
+            reread<Pack<double>>(reread<Bits<double>>(raw_cosine) ^ cosine_sign)};
 }
 
-// The same for any finite angle. In and out may not overlap.
-GEOMIX_INLINE void sine_cosine_any(const double* angle, double* sine, double* cosine)
+// The same for any finite angle, where some may be beyond FAR_ANGLE.
+static __attribute__((noinline)) SineCosine sine_cosine_far(const double* angle)
 {
-    sine_cosine(angle, sine, cosine);
-    if (__builtin_expect(any_far(angle, lanes<double>), 0))
-        for (int i = 0; i < lanes<double>; ++i)
-            if (std::fabs(angle[i]) > FAR_ANGLE) {
-                sine[i] = std::sin(angle[i]);
-                cosine[i] = std::cos(angle[i]);
-            }
+    const SineCosine near = sine_cosine(load(angle));
+    double sine[lanes<double>], cosine[lanes<double>];
+    store(sine, near.sine);
+    store(cosine, near.cosine);
+    for (int i = 0; i < lanes<double>; ++i)
+        if (std::fabs(angle[i]) > FAR_ANGLE) {
+            sine[i] = std::sin(angle[i]);
+            cosine[i] = std::cos(angle[i]);
+        }
+    return {load(sine), load(cosine)};
+}
+
+// put(i, sines and cosines of the pack of angles at i), over n angles in whole packs.
+template <class Put>
+GEOMIX_INLINE void each_sine_cosine(const double* angles, Index n, Put put)
+{
+    if (__builtin_expect(any_far(angles, n), 0)) {
+        for (Index i = 0; i < n; i += lanes<double>) put(i, sine_cosine_far(angles + i));
+        return;
+    }
+    for (Index i = 0; i < n; i += lanes<double>) put(i, sine_cosine(load(angles + i)));
 }
 
 }  // namespace GEOMIX_LEVEL

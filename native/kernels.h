@@ -53,14 +53,25 @@ struct Strided {
     Index row_step, column_step;
 };
 
+// A matrix (n_outputs, n_inputs) for one row at a time: transposed, padded to `width` outputs
+// (whole packs), in strips of COLUMN_STRIP outputs so that a pass over it reads memory in order.
+// One row reuses nothing, so reading is what it costs. Numbers whose lower 32 bits are all zero
+// are `halved`: of each two packs of a column the second lives in the lower halves of the first,
+// which halves the reading and changes no result.
+constexpr Index COLUMN_STRIP = 64;
+struct Columns {
+    const double* numbers;
+    Index width;
+    bool halved;
+};
+
 // Everything that answers a row. Matrices hold one output per row: rotation (n_rotated, n_kept),
-// frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted). The *_columns ones are
-// the same matrices transposed and padded to whole packs, for one row at a time.
+// frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted).
 struct Model {
     const Index* kept;
     const double *mean, *inverse_scale;
     const double *rotation, *frequencies, *weights, *biases;
-    const double *rotation_columns, *frequency_columns, *weight_columns;
+    Columns rotation_columns, frequency_columns, weight_columns;
     const std::int32_t* class_start;
     Index n_columns, n_kept, n_rotated, n_frequencies, n_lifted, n_planes, n_classes;
     bool keeps_all;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "aligned.h"
 #include "kernels.h"
 #include "vectors.h"
 
@@ -36,7 +37,7 @@ class Points {
   private:
     const double* X_;
     Index n_rows_, n_columns_, n_groups_;
-    std::vector<double> panel_;
+    Aligned<double> panel_;
 };
 
 struct Clustering {

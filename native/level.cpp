@@ -47,7 +47,10 @@ static void sine_cosine_all(const double* x, Index n, double* sine, double* cosi
 {
     by_packs(x, n, [=](double* in, Index i, Index used) {
         double s[DOUBLES], c[DOUBLES];
-        sine_cosine_any(in, s, c);
+        each_sine_cosine(in, DOUBLES, [&](Index, SineCosine both) {
+            store(s, both.sine);
+            store(c, both.cosine);
+        });
         for (Index k = 0; k < used; ++k) sine[i + k] = s[k], cosine[i + k] = c[k];
     });
 }

@@ -165,12 +165,20 @@ static void add_gradient(const T* G, Index n_planes, const T* X, Index n_inputs,
         gradient_rows<T, 1>(G + p * n, n_planes, X, n_inputs, n_groups, out + p * n_inputs);
 }
 
-// --- one row times a matrix stored by columns, padded to whole packs of outputs ---
+// --- one row times a matrix stored by columns (see `Columns` in kernels.h) ---
+
+template <bool Halved>
+GEOMIX_INLINE Pack<double> column_pack(const double* column, int i)
+{
+    if (!Halved) return load(column + i * DOUBLES);
+    const Pack<double> both = load(column + i / 2 * DOUBLES);
+    return i % 2 == 0 ? first_of_two(both) : second_of_two(both);
+}
 
 // N packs of outputs, S whole segments from `first` on: sums, then added up in order.
-template <int N, int S>
+template <bool Halved, int N, int S>
 GEOMIX_INLINE void columns_tile(const double* x, Index first, Index length, const double* columns,
-                                Index width, double* out)
+                                Index step, double* out)
 {
     constexpr int n = DOUBLES;
     Pack<double> sum[S][N];
@@ -182,9 +190,14 @@ GEOMIX_INLINE void columns_tile(const double* x, Index first, Index length, cons
 #pragma GCC unroll 8
         for (int s = 0; s < S; ++s) {
             const Pack<double> xj = splat(x[j + s * SEGMENT]);
-            const double* column = columns + (j + s * SEGMENT) * width;
+            const double* column = columns + (j + s * SEGMENT) * step;
+            // The hardware's own prefetcher comes too late for columns this short.
 #pragma GCC unroll 8
-            for (int i = 0; i < N; ++i) sum[s][i] = sum[s][i] + load(column + i * n) * xj;
+            for (int i = 0; i < (Halved ? N / 2 : N); ++i)
+                __builtin_prefetch(column + 6 * step + i * n);
+#pragma GCC unroll 8
+            for (int i = 0; i < N; ++i)
+                sum[s][i] = sum[s][i] + column_pack<Halved>(column, i) * xj;
         }
     }
 #pragma GCC unroll 8
@@ -196,35 +209,57 @@ GEOMIX_INLINE void columns_tile(const double* x, Index first, Index length, cons
     }
 }
 
-template <int N>
-GEOMIX_INLINE void columns_tiles(const double* x, Index n_inputs, const double* columns,
-                                 Index width, double* out)
+template <bool Halved, int N>
+GEOMIX_INLINE void columns_tiles(const double* x, Index n_inputs, const double* columns, Index step,
+                                 double* out)
 {
     constexpr int S = FULL / N >= 4 ? 4 : (FULL / N >= 2 ? 2 : 1);
     Index first = 0;
     for (; first + S * SEGMENT <= n_inputs; first += S * SEGMENT)
-        columns_tile<N, S>(x, first, SEGMENT, columns, width, out);
+        columns_tile<Halved, N, S>(x, first, SEGMENT, columns, step, out);
     for (; first == 0 || first < n_inputs; first += SEGMENT) {
         const Index left = n_inputs - first < SEGMENT ? n_inputs - first : SEGMENT;
-        columns_tile<N, 1>(x, first, left, columns, width, out);
+        columns_tile<Halved, N, 1>(x, first, left, columns, step, out);
     }
 }
 
-// out (padded to whole packs) = columns' x; `columns` is (n_inputs, width), width whole packs.
-static void row_times_columns(const double* x, Index n_inputs, const double* columns, Index width,
-                              double* out)
+// One strip of `width` outputs, at most COLUMN_STRIP. Only the last tile may have an odd number
+// of packs, so none begins within a pair.
+template <bool Halved>
+GEOMIX_INLINE void row_times_strip(const double* x, Index n_inputs, const double* columns,
+                                   Index width, double* out)
 {
-    constexpr int n = DOUBLES, widest = FULL >= 8 ? 8 : FULL;
+    constexpr int n = DOUBLES, widest = FULL >= 8 ? 8 : FULL, share = Halved ? 2 : 1;
+    const Index step = padded(width, share * n) / share;
     Index at = 0;
     for (; at + widest * n <= width; at += widest * n)
-        columns_tiles<widest>(x, n_inputs, columns + at, width, out + at);
+        columns_tiles<Halved, widest>(x, n_inputs, columns + at / share, step, out + at);
     if constexpr (widest > 4)
         for (; at + 4 * n <= width; at += 4 * n)
-            columns_tiles<4>(x, n_inputs, columns + at, width, out + at);
+            columns_tiles<Halved, 4>(x, n_inputs, columns + at / share, step, out + at);
     if constexpr (widest > 2)
         for (; at + 2 * n <= width; at += 2 * n)
-            columns_tiles<2>(x, n_inputs, columns + at, width, out + at);
-    for (; at < width; at += n) columns_tiles<1>(x, n_inputs, columns + at, width, out + at);
+            columns_tiles<Halved, 2>(x, n_inputs, columns + at / share, step, out + at);
+    for (; at < width; at += n)
+        columns_tiles<Halved, 1>(x, n_inputs, columns + at / share, step, out + at);
+}
+
+template <bool Halved>
+static void row_times_strips(const double* x, Index n_inputs, const Columns& columns, double* out)
+{
+    for (Index at = 0; at < columns.width; at += COLUMN_STRIP)
+        row_times_strip<Halved>(
+            x, n_inputs, columns.numbers + at / (Halved ? 2 : 1) * n_inputs,
+            columns.width - at < COLUMN_STRIP ? columns.width - at : COLUMN_STRIP, out + at);
+}
+
+// out (padded to whole packs) = matrix times x
+static void row_times_columns(const double* x, Index n_inputs, const Columns& columns, double* out)
+{
+    if (columns.halved)
+        row_times_strips<true>(x, n_inputs, columns, out);
+    else
+        row_times_strips<false>(x, n_inputs, columns, out);
 }
 
 }  // namespace GEOMIX_LEVEL

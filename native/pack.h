@@ -223,6 +223,16 @@ GEOMIX_INLINE void store(T* to, const Pack<T>& value)
     Memory<Pack<T>, T>::store(to, value);
 }
 
+// Of two packs of numbers whose lower halves are zero, held in one (see `Columns` in kernels.h).
+GEOMIX_INLINE Pack<double> first_of_two(const Pack<double>& both)
+{
+    return reread<Pack<double>>(reread<Bits<double>>(both) & splat<uint64_t>(0xffffffff00000000));
+}
+GEOMIX_INLINE Pack<double> second_of_two(const Pack<double>& both)
+{
+    return reread<Pack<double>>(reread<Bits<double>>(both) << 32);
+}
+
 // Sum of the lanes in a fixed tree: lane i takes lane i + half, and so on down to one.
 template <class T>
 GEOMIX_INLINE T sum_of_lanes(const Pack<T>& value)

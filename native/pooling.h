@@ -13,8 +13,8 @@
 namespace geomix {
 namespace GEOMIX_LEVEL {
 
-// z, a : [plane][lane];  s : [class][lane]
-template <class T>
+// z, a : [plane][lane];  s : [class][lane]. `a` is scratch unless `WithShares`.
+template <class T, bool WithShares = true>
 GEOMIX_INLINE void pool_group(const T* z, const int32_t* class_start, Index n_classes, T sharpness,
                               T* s, T* a)
 {
@@ -35,7 +35,10 @@ GEOMIX_INLINE void pool_group(const T* z, const int32_t* class_start, Index n_cl
             total = total + e;
             store(a + p * n, e);
         }
-        for (Index p = first; p < end; ++p) store(a + p * n, load(a + p * n) / total);
+        if (WithShares) {
+            const Pack<T> inverse = one / total;
+            for (Index p = first; p < end; ++p) store(a + p * n, load(a + p * n) * inverse);
+        }
         store(s + c * n, top + logarithm<T>(total) / k);
     }
 }

@@ -24,22 +24,41 @@ GEOMIX_INLINE Pack<double> standardized(Pack<double> x, Pack<double> mean, Pack<
     return smaller(larger((x - mean) * inverse, splat(0.0) - bound), bound);
 }
 
+// One group of the kept columns: four at a time where they and the rows lie side by side.
+GEOMIX_INLINE void pack_kept(const Model& m, Strided<double> X, Index n_rows, double* panel)
+{
+    constexpr int n = DOUBLES;
+    const bool whole = n_rows >= n && X.column_step == 1;
+    for (Index j = 0; j < m.n_kept;) {
+        const Index column = m.kept[j];
+        if (whole && j + 4 <= m.n_kept && m.kept[j + 3] == column + 3) {
+            for (int i = 0; i < n; i += 4) {
+                const double* at = X.data + i * X.row_step + column;
+                const double* const four[4] = {at, at + X.row_step, at + 2 * X.row_step,
+                                               at + 3 * X.row_step};
+                transpose_four<double>(four, panel + j * n + i, n);
+            }
+            j += 4;
+            continue;
+        }
+        for (int i = 0; i < n; ++i)
+            panel[j * n + i] =
+                i < n_rows ? X.data[i * X.row_step + column * X.column_step] : 0.0;
+        ++j;
+    }
+}
+
 static void standardize_block(const Model& m, Strided<double> X, Index n_rows, double* panel)
 {
     constexpr int n = DOUBLES;
-    if (m.keeps_all) {
-        pack<double>(X, nullptr, n_rows, m.n_kept, panel);
-    } else {
-        for (Index i = 0; i < padded(n_rows, n); ++i)
-            for (Index j = 0; j < m.n_kept; ++j)
-                panel[(i / n * m.n_kept + j) * n + i % n] =
-                    i < n_rows ? X.data[i * X.row_step + m.kept[j] * X.column_step] : 0.0;
+    for (Index start = 0; start < n_rows; start += n) {
+        double* group = panel + start * m.n_kept;
+        pack_kept(m, {X.data + start * X.row_step, X.row_step, X.column_step}, n_rows - start,
+                  group);
+        for (Index j = 0; j < m.n_kept; ++j)
+            store(group + j * n, standardized(load(group + j * n), splat(m.mean[j]),
+                                              splat(m.inverse_scale[j])));
     }
-    for (Index g = 0; g < padded(n_rows, n) / n; ++g)
-        for (Index j = 0; j < m.n_kept; ++j) {
-            double* at = panel + (g * m.n_kept + j) * n;
-            store(at, standardized(load(at), splat(m.mean[j]), splat(m.inverse_scale[j])));
-        }
 }
 
 // angles [group][frequency][lane] -> phi [group][cosines, sines][lane]
@@ -47,14 +66,15 @@ static void fourier_block(const Model& m, const double* angles, Index n_groups, 
 {
     constexpr int n = DOUBLES;
     const Pack<double> scale = splat(m.frequency_scale);
-    for (Index g = 0; g < n_groups; ++g)
-        for (Index f = 0; f < m.n_frequencies; ++f) {
-            double* cosine = phi + (g * m.n_lifted + f) * n;
-            double* sine = cosine + m.n_frequencies * n;
-            sine_cosine_any(angles + (g * m.n_frequencies + f) * n, sine, cosine);
-            store(cosine, load(cosine) * scale);
-            store(sine, load(sine) * scale);
-        }
+    for (Index g = 0; g < n_groups; ++g) {
+        double* cosines = phi + g * m.n_lifted * n;
+        double* sines = cosines + m.n_frequencies * n;
+        each_sine_cosine(angles + g * m.n_frequencies * n, m.n_frequencies * n,
+                         [=](Index i, SineCosine both) {
+                             store(cosines + i, both.cosine * scale);
+                             store(sines + i, both.sine * scale);
+                         });
+    }
 }
 
 struct BlockScratch {
@@ -96,13 +116,17 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
     const Pack<double> temperature = splat(m.temperature);
     for (Index g = 0; g < n_groups; ++g) {
         double *s = at.s + g * m.n_classes * n, *e = at.e + g * m.n_classes * n;
-        pool_group<double>(at.z + g * m.n_planes * n, m.class_start, m.n_classes, m.sharpness, s,
-                           at.a + g * m.n_planes * n);
+        double *z = at.z + g * m.n_planes * n, *a = at.a + g * m.n_planes * n;
+        if (out.responsibilities)
+            pool_group<double, true>(z, m.class_start, m.n_classes, m.sharpness, s, a);
+        else
+            pool_group<double, false>(z, m.class_start, m.n_classes, m.sharpness, s, a);
         for (Index c = 0; c < m.n_classes; ++c)
             store(s + c * n, load(s + c * n) / temperature);
         if (!out.probabilities) continue;
         const Pack<double> total = exponentiate_group<double>(s, m.n_classes, e).total;
-        for (Index c = 0; c < m.n_classes; ++c) store(e + c * n, load(e + c * n) / total);
+        const Pack<double> inverse = splat(1.0) / total;
+        for (Index c = 0; c < m.n_classes; ++c) store(e + c * n, load(e + c * n) * inverse);
     }
     if (out.responsibilities) unpack(at.a, n_rows, m.n_planes, out.responsibilities);
     if (out.class_scores) unpack(at.s, n_rows, m.n_classes, out.class_scores);
@@ -152,21 +176,17 @@ static void standardize_row(const Model& m, const double* x, double* u)
     }
 }
 
-static void fourier_row(const Model& m, const double* angles, double* sines, double* phi)
+static void fourier_row(const Model& m, const double* angles, double* phi)
 {
-    constexpr int n = DOUBLES;
     const Pack<double> scale = splat(m.frequency_scale);
-    const bool far = any_far(angles, m.n_frequencies);
-    // Whole packs run over the end of the cosines; the sines come later and put that right.
-    for (Index f = 0; f < m.n_frequencies; f += n) {
-        if (__builtin_expect(far, 0))
-            sine_cosine_any(angles + f, sines + f, phi + f);
-        else
-            sine_cosine(angles + f, sines + f, phi + f);
-        store(phi + f, load(phi + f) * scale);
-    }
-    for (Index f = 0; f < m.n_frequencies; f += n)
-        store(phi + m.n_frequencies + f, load(sines + f) * scale);
+    double* sines = phi + m.n_frequencies;
+    Pack<double> first_sines = splat(0.0);
+    each_sine_cosine(angles, m.n_frequencies, [&](Index f, SineCosine both) {
+        store(sines + f, both.sine * scale);
+        store(phi + f, both.cosine * scale);
+        if (f == 0) first_sines = both.sine * scale;
+    });
+    store(sines, first_sines);  // the last pack of cosines may have run over their end
 }
 
 // z, a : (n_planes,) padded;  s : (n_classes,) padded;  work : 3 times padded n_classes
@@ -196,9 +216,10 @@ static void pool_row(const Model& m, const double* z, double* a, double* s, doub
     for (Index c = 0; c < m.n_classes; ++c) {
         const Index first = m.class_start[c], end = m.class_start[c + 1];
         const bool alone = end - first == 1;
+        const double inverse = 1.0 / total[c];
         s[c] = (alone ? top[c] : top[c] + logs[c] / m.sharpness) / m.temperature;
         for (Index p = first; with_shares && p < end; ++p)
-            a[p] = alone ? 1.0 : a[p] / total[c];
+            a[p] = alone ? 1.0 : a[p] * inverse;
     }
 }
 
@@ -210,7 +231,8 @@ static void softmax_row(const double* s, Index n_classes, double* e, double* p)
     exponentials(e, n_classes);
     double total = 0.0;
     for (Index c = 0; c < n_classes; ++c) total += e[c];
-    for (Index c = 0; c < n_classes; ++c) p[c] = e[c] / total;
+    const double inverse = 1.0 / total;
+    for (Index c = 0; c < n_classes; ++c) p[c] = e[c] * inverse;
 }
 
 static void answer_row(const Model& m, const double* x, const Answers& out, double* scratch)
@@ -219,8 +241,7 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
     double* u = scratch;
     double* rotated = u + padded(m.n_kept, n);
     double* angles = rotated + padded(m.n_rotated, n);
-    double* sines = angles + padded(m.n_frequencies, n);
-    double* lifted = sines + padded(m.n_frequencies, n);
+    double* lifted = angles + padded(m.n_frequencies, n);
     double* z = lifted + padded(m.n_lifted, n) + n;
     double* a = z + padded(m.n_planes, n);
     double* s = a + padded(m.n_planes, n);
@@ -228,16 +249,15 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
     standardize_row(m, x, u);
     const double* phi = u;
     if (m.rotation) {
-        row_times_columns(phi, m.n_kept, m.rotation_columns, padded(m.n_rotated, n), rotated);
+        row_times_columns(phi, m.n_kept, m.rotation_columns, rotated);
         phi = rotated;
     }
     if (m.frequencies) {
-        row_times_columns(phi, m.n_rotated, m.frequency_columns, padded(m.n_frequencies, n),
-                          angles);
-        fourier_row(m, angles, sines, lifted);
+        row_times_columns(phi, m.n_rotated, m.frequency_columns, angles);
+        fourier_row(m, angles, lifted);
         phi = lifted;
     }
-    row_times_columns(phi, m.n_lifted, m.weight_columns, padded(m.n_planes, n), z);
+    row_times_columns(phi, m.n_lifted, m.weight_columns, z);
     for (Index p = 0; p < m.n_planes; ++p) z[p] += m.biases[p];
     pool_row(m, z, a, s, work, out.responsibilities != nullptr);
     if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);

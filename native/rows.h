@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "aligned.h"
 #include "threads.h"
 
 namespace geomix {
@@ -112,7 +113,7 @@ class Rows {
     double cross_entropy(const Planes<T>& planes) const
     {
         const Problem<T> problem = planes.problem();
-        std::vector<T> scratch(terms_scratch(problem, chunk_groups()));
+        Aligned<T> scratch(terms_scratch(problem, chunk_groups()));
         double loss = 0.0;
         for (Index k = 0; k < n_chunks(); ++k)
             loss += typed_kernels<T>().cross_entropy(problem, chunk(k), scratch.data());
@@ -123,7 +124,7 @@ class Rows {
     void class_scores(const Planes<T>& planes, double* out) const
     {
         const Problem<T> problem = planes.problem();
-        std::vector<T> scratch(terms_scratch(problem, chunk_groups()));
+        Aligned<T> scratch(terms_scratch(problem, chunk_groups()));
         for (Index k = 0; k < n_chunks(); ++k) {
             const Index first = k * chunk_groups() * group;
             typed_kernels<T>().class_scores(problem, chunk(k), n_rows_ - first,
@@ -131,8 +132,8 @@ class Rows {
         }
     }
 
-    const std::vector<T>& codes() const { return y_; }
-    const std::vector<T>& weights() const { return weight_; }
+    const Aligned<T>& codes() const { return y_; }
+    const Aligned<T>& weights() const { return weight_; }
 
   private:
     static constexpr int group = rows_in_group<T>;
@@ -155,7 +156,7 @@ class Rows {
         const Index n = n_chunks(), room = terms_scratch(problem, chunk_groups());
         const int n_threads =
             threads_for(n_rows_ * n_columns_ * problem.n_planes / 2, n);
-        std::vector<T> scratch(static_cast<std::size_t>(room * n_threads));
+        Aligned<T> scratch(static_cast<std::size_t>(room * n_threads));
         if (n_threads == 1) {
             for (Index k = 0; k < n && !interrupt.check(); ++k) compute(k, total, scratch.data());
             return !interrupt.asked();
@@ -178,7 +179,7 @@ class Rows {
     }
 
     Index n_rows_, n_columns_, n_groups_;
-    std::vector<T> X_, y_, weight_;
+    Aligned<T> X_, y_, weight_;
 };
 
 }  // namespace geomix

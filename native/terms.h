@@ -104,8 +104,8 @@ static double cross_entropy(const Problem<T>& problem, const PanelRows<T>& rows,
                 rows.n_groups, scratch);
     double loss = 0.0;
     for (Index g = 0; g < rows.n_groups; ++g) {
-        pool_group<T>(scratch + g * problem.n_planes * n, problem.class_start, problem.n_classes,
-                      problem.sharpness, s, a);
+        pool_group<T, false>(scratch + g * problem.n_planes * n, problem.class_start,
+                             problem.n_classes, problem.sharpness, s, a);
         const Normaliser<T> sum = exponentiate_group<T>(s, problem.n_classes, e);
         const Pack<T> y = load(rows.y + g * n);
         Pack<T> own = splat<T>(T(0));
@@ -126,8 +126,8 @@ static void class_scores(const Problem<T>& problem, const PanelRows<T>& rows, In
     multiply<T>(problem.weights, problem.biases, problem.n_planes, problem.n_inputs, rows.X,
                 rows.n_groups, scratch);
     for (Index g = 0; g < rows.n_groups; ++g) {
-        pool_group<T>(scratch + g * problem.n_planes * n, problem.class_start, problem.n_classes,
-                      problem.sharpness, s, a);
+        pool_group<T, false>(scratch + g * problem.n_planes * n, problem.class_start,
+                             problem.n_classes, problem.sharpness, s, a);
         const Index left = n_rows - g * n < n ? n_rows - g * n : n;
         unpack(s, left, problem.n_classes, out + g * n * problem.n_classes);
     }

@@ -8,11 +8,13 @@ from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
+from geomix import GeometricMixtureClassifier
 from geomix.lift import (
     LARGEST_STANDARDIZED,
     draw_fourier,
     fit_standardize,
     median_gamma,
+    short,
     with_rotation,
 )
 
@@ -118,3 +120,19 @@ def test_median_gamma_is_one_over_the_median_squared_distance(rng):
     X = rng.standard_normal((80, 5))
     assert median_gamma(X, rng) == pytest.approx(1.0 / np.median(pdist(X, "sqeuclidean")))
     assert median_gamma(np.zeros((4, 2)), rng) == 1.0
+
+
+def test_short_numbers_are_the_nearest_of_21_bits():
+    x = np.concatenate([np.random.default_rng(0).standard_normal(1000), [0.0, -2.0, 1e100, 1e-300]])
+    rounded = short(x)
+    assert np.all(np.abs(rounded - x) <= 2.0**-21 * np.abs(x))
+    assert np.array_equal(short(rounded), rounded)
+    assert not np.any(rounded.view(np.uint64) & np.uint64(0xFFFFFFFF))
+
+
+def test_a_fourier_model_holds_short_numbers_only():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    clf = GeometricMixtureClassifier(lift="fourier", n_planes=2, gamma=0.5, random_state=0)
+    model = clf.fit(X, (X[:, 0] > 0).astype(int)).model_
+    for numbers in (model.lift.frequencies, model.planes.weights):
+        assert np.array_equal(short(numbers), numbers)

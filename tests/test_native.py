@@ -12,7 +12,7 @@ import pytest
 
 from geomix import GeometricMixture, clustering, kernel, objective
 from geomix.calibration import calibrate
-from geomix.lift import IdentityLift, Standardize, draw_fourier
+from geomix.lift import FourierLift, IdentityLift, Standardize, draw_fourier
 from geomix.planes import Planes, class_starts
 from geomix.scoring import NumpyPredictor, NumpyScorer
 
@@ -251,6 +251,22 @@ def test_the_scorer_equals_predict_proba_bit_for_bit(kind):
     wide = np.repeat(X, 2, axis=1)
     assert np.array_equal([score(row[::2]) for row in wide], P)
     assert np.array_equal([score(row[::-1]) for row in X[:, ::-1].copy()], P)
+
+
+@pytest.mark.parametrize("n_frequencies", [1, 8, 21, 64, 70, 130, 300])
+@pytest.mark.parametrize("n_planes", [1, 3, 12, 35])
+def test_short_numbers_score_one_row_like_long_ones(n_frequencies, n_planes):
+    rng = np.random.default_rng(n_frequencies)
+    short_lift = draw_fourier(5, n_frequencies, 0.3, True, rng)
+    nudged = FourierLift(np.nextafter(short_lift.frequencies, 9.0), 0.3)
+    for lift in (short_lift, nudged):  # held as halves, and whole
+        planes = some_planes([n_planes, 2], lift.n_outputs, rng)
+        standardize = Standardize(np.arange(5), np.zeros(5), np.ones(5), None, 5)
+        model = GeometricMixture(np.arange(2), tuple("abcde"), standardize, lift, planes, 6.0)
+        X = rng.standard_normal((20, 5))
+        answers = np.array([model.scorer()(row) for row in X])
+        assert np.array_equal(answers, model.predict_proba(X))
+        np.testing.assert_allclose(answers, reference(model).predict_proba(X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", LIFTS)

@@ -180,6 +180,20 @@ def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 500) -> 
     return 1.0 / typical if typical > 1e-12 else 1.0
 
 
+def short(numbers: FloatArray) -> FloatArray:
+    """Numbers rounded to 21 significant bits: the lower half of each float64 becomes zero.
+
+    A Fourier model holds nothing but such numbers. Its frequencies are random and its planes
+    approximate a kernel and were trained on float32 features, so more digits say nothing; and
+    reading them is most of what one row costs, which half the bytes make cheaper.
+    All arithmetic with them is float64, in every path.
+    """
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
+    # A carry out of the kept half goes on into the exponent, which is what rounding up means.
+    rounded = (bits + np.uint64(0x80000000)) & np.uint64(0xFFFFFFFF00000000)
+    return rounded.view(np.float64)
+
+
 def draw_fourier(
     n_inputs: int, n_frequencies: int, gamma: float, orthogonal: bool, rng: np.random.Generator
 ) -> FourierLift:
@@ -195,4 +209,4 @@ def draw_fourier(
         Q, R = np.linalg.qr(rng.standard_normal((n_blocks, n_inputs, n_inputs)))
         Q *= np.sign(np.diagonal(R, axis1=1, axis2=2))[:, None, :]
         frequencies = np.hstack(list(Q))[:, :n_frequencies] * lengths
-    return FourierLift(np.sqrt(2.0 * gamma) * frequencies, float(gamma))
+    return FourierLift(short(np.sqrt(2.0 * gamma) * frequencies), float(gamma))

@@ -17,7 +17,7 @@ import numpy as np
 
 from geomix import kernel
 from geomix.arrays import FloatArray, Matrix
-from geomix.lift import Lift, Standardize
+from geomix.lift import Lift, Standardize, short
 from geomix.planes import Planes
 from geomix.scoring import NumpyPredictor, Predictor, Scorer
 
@@ -42,6 +42,11 @@ class GeometricMixture:
     planes: Planes
     sharpness: float
     temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.lift.kind == "fourier":  # its frequencies are short since they were drawn
+            planes = replace(self.planes, weights=short(self.planes.weights))
+            object.__setattr__(self, "planes", planes)
 
     @property
     def n_features(self) -> int:
