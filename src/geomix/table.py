@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+import sklearn
 from sklearn.utils.validation import validate_data
 
 from geomix.arrays import IntArray
 from geomix.columns import check_columns, column_at, first_few, kind_of, missing_error, schema_of
 from geomix.errors import SchemaError
+
+SKLEARN_VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
@@ -34,7 +37,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
         with np.errstate(over="ignore"):
             rows = validate_data(
                 estimator,
-                X,
+                _with_readable_names(X),
                 reset=reset,
                 accept_sparse="csr",
                 dtype=np.float64,
@@ -51,6 +54,33 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
         rows = _plain_csr(rows)
     _check_finite(rows, column_names(estimator, rows.shape[1]), name)
     return rows
+
+
+class _NamedFrame:
+    """A frame that tells its names the old way, through the interchange protocol."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.shape = frame.shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self._frame, dtype=dtype)
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> _NamedFrame:
+        return self
+
+    def column_names(self) -> list[Any]:
+        return list(self._frame.columns)
+
+
+def _with_readable_names(X: Any) -> Any:
+    """X, in a form whose column names the installed scikit-learn sees.
+
+    Before 1.9 it asks frames other than pandas' through a protocol that polars 2 gave up; their
+    names would be lost in silence, and with them the check of their order.
+    """
+    is_frame = hasattr(X, "columns") and not hasattr(X, "iloc") and not hasattr(X, "__dataframe__")
+    return _NamedFrame(X) if is_frame and SKLEARN_VERSION < (1, 9) else X
 
 
 def _plain_csr(rows: Any) -> Any:
