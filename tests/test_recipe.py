@@ -194,7 +194,8 @@ def test_planes_may_be_auto_a_count_or_counts_by_label(value):
      {0: "auto"}, {0: True}, np.array([2, 2])],
 )  # fmt: skip
 def test_any_other_number_of_planes_is_refused(value):
-    refuses("n_planes", value, '"auto", an integer of at least 1, or a dict of class label')
+    expected = '"auto", "silhouette", an integer of at least 1, or a dict of class label'
+    refuses("n_planes", value, expected)
 
 
 @pytest.mark.parametrize("name", SWITCHES)
@@ -267,7 +268,7 @@ def test_numpy_numbers_train_the_same_model_as_plain_ones(iris):
 def test_the_papers_recipe_has_the_values_of_the_appendix_table():
     # Appendix, "Training hyperparameters": row "GMC (default)", column by column.
     table = {
-        "n_planes": "auto", "max_planes": 4,              # M_c: auto (1-4)
+        "n_planes": "silhouette", "max_planes": 4,        # M_c: auto (1-4), by silhouette
         "sharpness_start": 3.0, "sharpness": 6.0,         # alpha sched.: 3 -> 6
         "l2": 1e-4,                                       # lambda
         "usage_beta": 0.5,                                # beta

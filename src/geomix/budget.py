@@ -1,8 +1,9 @@
 """How many planes each class gets, and which of its rows each plane starts from.
 
-For ``n_planes="auto"`` a class is split by k-means into 2, 3, ... ``max_planes`` clusters and
-keeps the number with the best silhouette, or one plane when no split is convincing. Both run
-on a sample of the class's rows, so they stay cheap on large classes.
+Where no number is given (``n_planes`` "auto" or "silhouette") a class is split by k-means into
+2, 3, ... ``max_planes`` clusters and keeps the number with the best silhouette, or one plane when
+no split is convincing. Both run on a sample of the class's rows, so they stay cheap on large
+classes.
 """
 
 from __future__ import annotations

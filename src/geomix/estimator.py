@@ -38,11 +38,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     Parameters
     ----------
-    n_planes : "auto", int or dict, default="auto"
-        Planes per class: by silhouette up to ``max_planes``, one number for all classes, or a
+    n_planes : "auto", "silhouette", int or dict, default="auto"
+        Planes per class: as many as the silhouette proposes, up to ``max_planes``; that or one,
+        whichever has the better held-out likelihood ("auto"); one number for all classes; or a
         number for each class label.
     max_planes : int, default=4
-        Most planes that ``n_planes="auto"`` gives a class.
+        Most planes that the silhouette gives a class.
     lift : {"auto", "linear", "fourier"}, default="auto"
         Working features: the columns themselves, random Fourier features of a Gaussian
         kernel, or whichever has the better held-out likelihood.

@@ -22,7 +22,7 @@ SHARPNESS_RANGE = (1e-6, 1e6)
 # The paper's default recipe. What it leaves open is settled here: learning rate 0.01, usage
 # floor 0.01, gradient norm clipped at 5, at most 200 epochs, 256 frequencies.
 PAPER: Mapping[str, Any] = {
-    "n_planes": "auto",
+    "n_planes": "silhouette",
     "max_planes": 4,
     "lift": "auto",
     "n_frequencies": 256,
@@ -135,11 +135,11 @@ class Recipe:
     def _check_planes(self) -> None:
         value = self.n_planes
         counts = list(value.values()) if isinstance(value, Mapping) else [value]
-        if _is_auto(value):
+        if isinstance(value, str) and value in ("auto", "silhouette"):
             return
         if not counts or not all(_is_int(count) and count >= 1 for count in counts):
             expected = "an integer of at least 1, or a dict of class label to such an integer"
-            _refuse("n_planes", value, f'"auto", {expected}')
+            _refuse("n_planes", value, f'"auto", "silhouette", {expected}')
 
     def _check_counts(self) -> None:
         for name in ("max_planes", "n_frequencies", "batch_size", "max_iter", "patience"):
