@@ -2,7 +2,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
@@ -200,23 +202,32 @@ class Minimizer {
     }
 
     // "moving" or "converged" after a step, "optimal" or "stuck" where none was possible
-    std::string step()
+    std::string step() { return run(1).first; }
+
+    // Steps until one says something else than "moving", at most so many; the value after each.
+    std::pair<std::string, std::vector<double>> run(Index most)
     {
-        Progress progress;
+        Progress progress = Progress::moving;
+        std::vector<double> values;
         {
             nb::gil_scoped_release released;
             Interrupt interrupt(python_was_interrupted);
-            progress = solver_.step([&](const Vector& x, double& value, Vector& gradient) {
+            const auto objective = [&](const Vector& x, double& value, Vector& gradient) {
                 planes_.assign(x.data());
                 if (!rows_.terms(planes_, total_, interrupt)) return false;
                 value = penalised(total_, x.data(), coefficients_.data(),
                                   static_cast<Index>(coefficients_.size()), planes_.n_inputs,
                                   gradient.data());
                 return true;
-            });
+            };
+            for (Index i = 0; i < most && progress == Progress::moving; ++i) {
+                progress = solver_.step(objective);
+                if (progress == Progress::moving || progress == Progress::converged)
+                    values.push_back(solver_.value());
+            }
         }
         if (progress == Progress::interrupted) throw nb::python_error();
-        return name_of(progress);
+        return {name_of(progress), std::move(values)};
     }
 
     Array1 vector() const { return owned<Array1>(Vector(solver_.x()), {solver_.x().size()}); }
@@ -316,6 +327,7 @@ void bind_training(nb::module_& m, const char* rows_name, const char* minimizer_
                       In1<double>, double, double>(),
              nb::keep_alive<1, 2>())
         .def("step", &Minimizer<T>::step)
+        .def("run", &Minimizer<T>::run)
         .def_prop_ro("vector", &Minimizer<T>::vector, nb::rv_policy::automatic)
         .def_prop_ro("value", &Minimizer<T>::value);
     m.def("adam_epoch", &adam_epoch<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),

@@ -1007,14 +1007,14 @@ def interrupted(monkeypatch):
     """Make training stop with an error after some iterations."""
 
     def after(n_iterations, error):
-        original, calls = geomix.training._Run.step_done, iter(range(n_iterations))
+        original, calls = geomix.training.Record, iter(range(n_iterations))
 
-        def step_done(*args, **kwargs):
+        def record(*args):
             if next(calls, None) is None:
                 raise error
-            return original(*args, **kwargs)
+            return original(*args)
 
-        monkeypatch.setattr(geomix.training._Run, "step_done", step_done)
+        monkeypatch.setattr(geomix.training, "Record", record)
 
     return after
 

@@ -9,7 +9,7 @@ classes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,10 @@ class Clusters:
     def merged(self) -> Clusters:
         """The same rows with one plane per class."""
         return Clusters(np.zeros_like(self.plane_of_row), np.ones_like(self.planes_per_class), ())
+
+    def of(self, index: IntArray | None) -> Clusters:
+        """The clusters of some of the rows (None: of all)."""
+        return self if index is None else replace(self, plane_of_row=self.plane_of_row[index])
 
 
 def find_clusters(

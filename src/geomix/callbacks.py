@@ -27,13 +27,14 @@ __all__ = ["CallbackSupportMixin", "callback_watch", "with_callbacks"]
 
 def callback_watch(
     estimator: Any, X: Any, y: Any, fitted_attributes: Callable[[Any], dict[str, Any]]
-) -> Callable[[Record, Callable[[], Any]], bool]:
-    """A watcher that forwards the iterations of the final training to the estimator's callbacks.
+) -> Callable[[Record, Callable[[], Any]], bool] | None:
+    """A watcher that forwards the iterations of the final training to the estimator's callbacks,
+    or None where it has none.
 
     ``fitted_attributes`` turns a snapshot into the attributes of a fitted estimator.
     """
     if not getattr(estimator, "_skl_callbacks", None):
-        return lambda record, snapshot: False
+        return None
     context = estimator._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 

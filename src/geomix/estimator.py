@@ -245,7 +245,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
             def watch(record: Any, snapshot: Any) -> bool:
                 line(record, snapshot)
-                return notify(record, snapshot)
+                return notify is not None and notify(record, snapshot)
 
             model, history = fit_model(
                 rows,
@@ -255,7 +255,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 seed,
                 valid=valid,
                 class_weight=class_weight,
-                watch=watch,
+                watch=watch if line.is_shown or notify is not None else None,
             )
         state = shadow._fitted_attributes(model)
         state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}

@@ -1,9 +1,9 @@
-"""Working features of a training part and its held-out part under one lift.
+"""Working features of rows under one lift.
 
     phi (n_rows, n_lifted)  ->  phi B' (n_rows, rank),   planes w = B' v   back
 
-``basis`` B spans the training rows (``kernel.compressed``): an L2 penalty keeps planes in that
-span, and its rows are orthonormal, so training v is training w with fewer numbers.
+``basis`` B spans the rows (``kernel.compressed``): an L2 penalty keeps planes in that span, and
+its rows are orthonormal, so training v is training w with fewer numbers.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Features:
     """Lifted rows, in the coordinates of ``basis`` where there is one."""
 
     lift: Lift
-    train: Rows
-    valid: Rows | None
+    rows: Rows
+    held_out: Rows | None
     basis: FloatArray | None
 
     def expanded(self, planes: Planes) -> Planes:
@@ -33,15 +33,15 @@ class Features:
         return Planes(planes.weights @ self.basis, planes.biases, planes.class_start)
 
 
-def make_features(lift: Lift, train: Rows, valid: Rows | None) -> Features:
+def make_features(lift: Lift, rows: Rows, held_out: Rows | None) -> Features:
     """Lift standardised rows, and compress them where their span is small."""
-    Phi = kernel.lifted(lift, train.X)
+    Phi = kernel.lifted(lift, rows.X)
     basis = kernel.compressed(Phi)
 
     def coordinates(Phi: Matrix) -> Matrix:
         return Phi if basis is None else kernel.in_basis(Phi, basis)
 
-    held_out = None
-    if valid is not None:
-        held_out = Rows(coordinates(kernel.lifted(lift, valid.X)), valid.y, valid.weight)
-    return Features(lift, Rows(coordinates(Phi), train.y, train.weight), held_out, basis)
+    judges = None
+    if held_out is not None:
+        judges = Rows(coordinates(kernel.lifted(lift, held_out.X)), held_out.y, held_out.weight)
+    return Features(lift, Rows(coordinates(Phi), rows.y, rows.weight), judges, basis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,10 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.budget import wanted_planes
 from geomix.calibration import PRIOR_SCALE, fit_temperature
-from geomix.folds import (
-    Candidate,
-    Fitted,
-    Fold,
-    Watch,
-    held_out_scores,
-    prepare_fold,
-    train_on_fold,
-)
+from geomix.folds import Candidate, Fitted, Fold, Watch, train_on_fold
 from geomix.history import History
 from geomix.model import GeometricMixture
+from geomix.preparation import Preparation, prepare
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
 from geomix.selection import ITERATIONS_PER_TRIAL, choose_candidate, default_candidate
@@ -68,8 +62,8 @@ class _Task:
     def hold_out(self) -> _HoldOut:
         return hold_out_plan(len(self.rows), refit=self.refit)
 
-    def fold(self, train: Rows, valid: Rows | None) -> Fold:
-        return prepare_fold(train, valid, self.n_classes, self.wanted, self.recipe, self.seed)
+    def prepared(self, rows: Rows, held_out: Rows | None = None) -> Preparation:
+        return prepare(rows, held_out, self.n_classes, self.wanted, self.recipe, self.seed)
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,7 @@ def fit_model(
     *,
     valid: Rows | None = None,
     class_weight: FloatArray | None = None,
-    watch: Watch = lambda record, snapshot: None,
+    watch: Watch | None = None,
 ) -> tuple[GeometricMixture, History]:
     """Train a model; hold out part of the rows, or use ``valid``, to choose and to calibrate.
 
@@ -99,13 +93,13 @@ def fit_model(
     """
     history = History()
     task = _task(rows, classes, recipe, seed, valid, class_weight)
-    parts = _held_out_parts(task, history)
-    choice = _choose(parts, task, history, watch)
-    final = task.fold(task.rows, None) if task.refit or not parts else task.fold(*parts[0])
-    fitted = train_on_fold(choice.candidate, final, task.recipe, seed, watch, "fit", choice.n_iter)
+    folds = _Folds(task, _splits(task, history))
+    choice = _choose(folds, task, history, watch)
+    final = folds.final
+    fitted = train_on_fold(choice.candidate, final, task.recipe, watch, "fit", choice.n_iter)
     _record(fitted, final, history)
-    temperature = _temperature(fitted, final, choice, recipe)
-    planes = fitted.trained.planes
+    temperature = _temperature(fitted, choice, recipe)
+    planes = fitted.features.expanded(fitted.trained.planes)
     if task.wanted is not None and (planes.per_class < task.wanted).any():
         fewer = classes[planes.per_class < task.wanted].tolist()
         history.notes.append(f"Fewer planes than asked for in {fewer!r}: one per distinct row.")
@@ -115,7 +109,13 @@ def fit_model(
         planes = planes.with_class_bias(-temperature * np.log(class_weight))
     sharpness = float(recipe.sharpness)
     model = GeometricMixture(
-        classes, columns, final.standardize, fitted.lift, planes, sharpness, temperature
+        classes,
+        columns,
+        final.preparation.standardize,
+        fitted.features.lift,
+        planes,
+        sharpness,
+        temperature,
     )
     return model, history
 
@@ -150,11 +150,12 @@ def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
     return replace(rows, weight=np.ldexp(weight, -np.frexp(weight.max())[1]))
 
 
-def _held_out_parts(task: _Task, history: History) -> list[tuple[Rows, Rows]]:
-    """Pairs of training and held-out rows: the user's, one split, five folds, or none."""
+def _splits(task: _Task, history: History) -> list[tuple[IntArray, IntArray]]:
+    """Indices of training and held-out rows: one split or several folds; none where the user
+    brought rows to judge by, or has too few."""
     rows = task.rows
     if task.valid is not None:
-        return [(rows, task.valid)]
+        return []
     if len(rows) < FEWEST_ROWS_TO_HOLD_OUT:
         history.notes.append(
             f"Only {len(rows)} distinct rows: nothing was held out, so lift and penalty were not "
@@ -166,10 +167,51 @@ def _held_out_parts(task: _Task, history: History) -> list[tuple[Rows, Rows]]:
         splits = stratified_folds(rows.y, task.hold_out.n_folds, rng)
     else:
         splits = [stratified_split(rows.y, task.recipe.validation_fraction, rng)]
-    return [(rows.take(train), rows.take(valid)) for train, valid in splits if len(valid)]
+    return [(train, valid) for train, valid in splits if len(valid)]
 
 
-def _choose(parts: list[tuple[Rows, Rows]], task: _Task, history: History, watch: Watch) -> _Choice:
+@dataclass(eq=False)
+class _Folds:
+    """Where candidates are measured, and where the winner is trained for good.
+
+    The folds of a cross-validation share the preparation of the final training, which knows
+    all rows but looks at no label's prediction. Rows of a single split are worth more: there
+    the training part is prepared by itself.
+    """
+
+    task: _Task
+    splits: list[tuple[IntArray, IntArray]]
+
+    @property
+    def can_measure(self) -> bool:
+        return bool(self.splits) or self.task.valid is not None
+
+    @cached_property
+    def final(self) -> Fold:
+        task = self.task
+        if task.refit or not self.splits:
+            return Fold(task.prepared(task.rows, task.valid))
+        train, valid = self.splits[0]
+        return Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
+
+    def to_measure_on(self) -> list[Fold]:
+        task = self.task
+        if len(self.splits) > 1:
+            return [Fold(self.final.preparation, *split) for split in self.splits]
+        train, valid = self.splits[0] if self.splits else (np.arange(len(task.rows)), None)
+        if len(train) <= MOST_ROWS_TO_CHOOSE_FROM and not task.refit:
+            return [self.final]
+        judge = task.valid if valid is None else task.rows.take(self._sampled(valid))
+        return [Fold(task.prepared(task.rows.take(self._sampled(train)), judge))]
+
+    def _sampled(self, index: IntArray) -> IntArray:
+        if len(index) <= MOST_ROWS_TO_CHOOSE_FROM:
+            return index
+        share, rng = MOST_ROWS_TO_CHOOSE_FROM / len(index), stream(self.task.seed, "sample")
+        return index[stratified_split(self.task.rows.y[index], share, rng)[1]]
+
+
+def _choose(folds: _Folds, task: _Task, history: History, watch: Watch | None) -> _Choice:
     recipe = task.recipe
     lifts = _lifts(task, history)
     one_candidate = (
@@ -180,11 +222,10 @@ def _choose(parts: list[tuple[Rows, Rows]], task: _Task, history: History, watch
     )
     needs_temperature = task.refit and recipe.calibrate
     needs_n_iter = task.refit and recipe.early_stopping != "off"
-    if not parts or (one_candidate and not needs_temperature and not needs_n_iter):
+    if not folds.can_measure or (one_candidate and not needs_temperature and not needs_n_iter):
         return _Choice(default_candidate(recipe, lift=lifts[0]))
-    folds = [task.fold(_sample(train, task.seed), valid) for train, valid in parts]
     winner, measured = choose_candidate(
-        folds, recipe, task.seed, watch, lifts=lifts, handicap=task.hold_out.handicap
+        folds.to_measure_on(), recipe, watch, lifts=lifts, handicap=task.hold_out.handicap
     )
     history.trials.extend(one.as_trial(chosen=one is winner) for one in measured)
     # Without early stopping a trial ends by converging, which says nothing about when to stop,
@@ -192,13 +233,6 @@ def _choose(parts: list[tuple[Rows, Rows]], task: _Task, history: History, watch
     ended_early = recipe.early_stopping == "off" and winner.n_iter < ITERATIONS_PER_TRIAL
     n_iter = winner.n_iter if task.refit and not ended_early else None
     return _Choice(winner.candidate, n_iter, winner.temperature)
-
-
-def _sample(rows: Rows, seed: int) -> Rows:
-    if len(rows) <= MOST_ROWS_TO_CHOOSE_FROM:
-        return rows
-    share = MOST_ROWS_TO_CHOOSE_FROM / len(rows)
-    return rows.take(stratified_split(rows.y, share, stream(seed, "sample"))[1])
 
 
 def _lifts(task: _Task, history: History) -> tuple[str, ...]:
@@ -210,20 +244,20 @@ def _lifts(task: _Task, history: History) -> tuple[str, ...]:
     return ("linear", "fourier")
 
 
-def _temperature(fitted: Fitted, final: Fold, choice: _Choice, recipe: Recipe) -> float:
+def _temperature(fitted: Fitted, choice: _Choice, recipe: Recipe) -> float:
     """From the rows that judged the final planes; from the choice if none did."""
-    if final.valid is None or not recipe.calibrate:
+    if fitted.valid is None or not recipe.calibrate:
         return choice.temperature
-    scores = held_out_scores(fitted, final, recipe)
-    return fit_temperature(scores, final.valid.y, final.valid.weight, PRIOR_SCALE)
+    scores = fitted.held_out_scores(recipe.sharpness)
+    return fit_temperature(scores, fitted.valid.y, fitted.valid.weight, PRIOR_SCALE)
 
 
 def _record(fitted: Fitted, final: Fold, history: History) -> None:
     history.records.extend(fitted.trained.records)
     history.stopped = fitted.trained.stopped
     history.init = fitted.init
-    if final.clusters.unstable:
+    if unstable := final.preparation.clusters.unstable:
         history.notes.append(
-            f"k-means did not repeat itself on class codes {list(final.clusters.unstable)}; "
+            f"k-means did not repeat itself on class codes {list(unstable)}; "
             f"first planes came from init={fitted.init!r}."
         )

@@ -117,9 +117,8 @@ def _against_the_rest(rows: Rows, code: int) -> tuple[FloatArray, float]:
         max_iter=LOGISTIC_ITERATIONS,
         tol=1e-4,
         value_tol=1e-6,
-        on_iterate=lambda planes, value: None,
     )
-    found, _ = kernel.minimize(two_sided, descent)
+    found = kernel.minimize(two_sided, descent).planes
     return found.weights[1] - found.weights[0], float(found.biases[1] - found.biases[0])
 
 

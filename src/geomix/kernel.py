@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,7 @@ except ImportError:
     _native = None  # type: ignore[assignment]
 
 __all__ = [
+    "Descended",
     "Descent",
     "TrainingRows",
     "adam_epoch",
@@ -154,7 +155,8 @@ class Descent:
 
     It ends when no entry of the gradient is above ``tol``, an iteration gains less than
     ``value_tol`` relatively, or after ``max_iter``. ``on_iterate`` sees the planes and the
-    objective of every iteration, and may raise ``lbfgs.Enough`` to end there.
+    objective of every iteration, and may raise ``lbfgs.Enough`` to end there; without it the
+    native solver goes all the way in one call.
     """
 
     planes: Planes
@@ -164,19 +166,32 @@ class Descent:
     max_iter: int
     tol: float
     value_tol: float
-    on_iterate: Callable[[Planes, float], None]
+    on_iterate: Callable[[Planes, float], None] | None = None
 
 
-def minimize(rows: TrainingRows, descent: Descent) -> tuple[Planes, bool]:
-    """The last planes of the descent, and whether it converged."""
-    if isinstance(rows, NativeRows):
-        solver = rows.minimizer(descent)
+class Descended(NamedTuple):
+    """The last planes of a descent, whether it converged, the objective at every iteration."""
+
+    planes: Planes
+    converged: bool
+    values: list[float]
+
+
+def minimize(rows: TrainingRows, descent: Descent) -> Descended:
+    """Go down from the descent's planes."""
+    if not isinstance(rows, NativeRows):
+        return _minimize_in_python(rows, descent)
+    solver = rows.minimizer(descent)
+    if descent.on_iterate is not None:
         return _by_steps(solver, solver.step, descent)
-    return _minimize_in_python(rows, descent)
+    status, values = solver.run(descent.max_iter)
+    planes = descent.planes.with_vector(solver.vector) if values else descent.planes
+    return Descended(planes, status in ("optimal", "converged"), values)
 
 
-def _minimize_in_python(rows: NumpyRows, descent: Descent) -> tuple[Planes, bool]:
+def _minimize_in_python(rows: NumpyRows, descent: Descent) -> Descended:
     start, value = descent.planes, np.inf
+    values: list[float] = []
 
     def objective(vector: FloatArray) -> tuple[float, FloatArray]:
         nonlocal value
@@ -188,31 +203,39 @@ def _minimize_in_python(rows: NumpyRows, descent: Descent) -> tuple[Planes, bool
     if is_native:  # sparse rows: the same solver as for dense ones, asking Python for gradients
         solver = _native.Lbfgs(start.as_vector(), descent.tol, descent.value_tol)
         return _by_steps(solver, lambda: solver.step(objective), descent)
+
+    def on_iterate(vector: FloatArray) -> None:
+        values.append(value)
+        if descent.on_iterate is not None:
+            descent.on_iterate(start.with_vector(vector), value)
+
     vector, converged = lbfgs.minimize(
         objective,
         start.as_vector(),
         max_iter=descent.max_iter,
         tol=descent.tol,
         value_tol=descent.value_tol,
-        on_iterate=lambda vector: descent.on_iterate(start.with_vector(vector), value),
+        on_iterate=on_iterate,
     )
-    return start.with_vector(vector), converged
+    return Descended(start.with_vector(vector), converged, values)
 
 
-def _by_steps(solver: Any, step: Callable[[], str], descent: Descent) -> tuple[Planes, bool]:
-    planes = descent.planes
+def _by_steps(solver: Any, step: Callable[[], str], descent: Descent) -> Descended:
+    planes, values = descent.planes, list[float]()
     for _ in range(descent.max_iter):
         status = step()
         if status in ("optimal", "stuck"):
-            return planes, status == "optimal"
+            return Descended(planes, status == "optimal", values)
         planes = planes.with_vector(solver.vector)
+        values.append(float(solver.value))
         try:
-            descent.on_iterate(planes, solver.value)
+            if descent.on_iterate is not None:
+                descent.on_iterate(planes, values[-1])
         except lbfgs.Enough:
-            return planes, False
+            break
         if status == "converged":
-            return planes, True
-    return planes, False
+            return Descended(planes, True, values)
+    return Descended(planes, False, values)
 
 
 def adam_epoch(

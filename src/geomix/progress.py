@@ -17,6 +17,10 @@ class ProgressLine:
     def __init__(self, verbose: int) -> None:
         self._bar = tqdm(desc="geomix", unit="it", disable=verbose < 1, leave=True)
 
+    @property
+    def is_shown(self) -> bool:
+        return not self._bar.disable
+
     def __enter__(self) -> ProgressLine:
         return self
 

@@ -17,7 +17,7 @@ import numpy as np
 from geomix import kernel
 from geomix.arrays import FloatArray, IntArray
 from geomix.calibration import PRIOR_SCALE
-from geomix.folds import Candidate, Fitted, Fold, Watch, held_out_scores, pooled, train_on_fold
+from geomix.folds import Candidate, Fitted, Fold, Watch, pooled, train_on_fold
 from geomix.history import Trial
 from geomix.pooling import log_softmax
 from geomix.recipe import Recipe
@@ -73,8 +73,7 @@ def default_candidate(recipe: Recipe, *, lift: str, one_plane: bool = False) -> 
 def choose_candidate(
     folds: list[Fold],
     recipe: Recipe,
-    seed: int,
-    watch: Watch,
+    watch: Watch | None,
     *,
     lifts: tuple[str, ...],
     handicap: float,
@@ -88,7 +87,7 @@ def choose_candidate(
     def measure(candidate: Candidate) -> Measured:
         if candidate not in measured:
             rival = min(measured.values(), key=lambda m: m.loss, default=None)
-            measured[candidate] = _measure(candidate, folds, recipe, seed, watch, rival)
+            measured[candidate] = _measure(candidate, folds, recipe, watch, rival)
         return measured[candidate]
 
     finalists = list(_finalists(folds, recipe, lifts, measure, handicap))
@@ -103,7 +102,7 @@ def _finalists(
     handicap: float,
 ) -> Iterator[Measured]:
     """The best of every kind of model, simple kinds first."""
-    several = any(fold.clusters.planes_per_class.max() > 1 for fold in folds)
+    several = folds[0].preparation.clusters.planes_per_class.max() > 1
     for lift in lifts:
         best = None
         if recipe.n_planes == "auto" or not several:
@@ -174,18 +173,17 @@ def _measure(
     candidate: Candidate,
     folds: list[Fold],
     recipe: Recipe,
-    seed: int,
-    watch: Watch,
+    watch: Watch | None,
     rival: Measured | None,
 ) -> Measured:
     """Train and judge on every fold, or on the first few where the rival is clearly better."""
     limit = min(recipe.max_iter, ITERATIONS_PER_TRIAL)
     y, weight = pooled(folds)
     fits: list[Fitted] = []
-    S = np.empty((0, folds[0].n_classes))
+    S = np.empty((0, folds[0].preparation.n_classes))
     for fold in folds:
-        fits.append(train_on_fold(candidate, fold, recipe, seed, watch, "choose", limit))
-        S = np.vstack([S, held_out_scores(fits[-1], fold, recipe)])
+        fits.append(train_on_fold(candidate, fold, recipe, watch, "choose", limit))
+        S = np.vstack([S, fits[-1].held_out_scores(recipe.sharpness)])
         temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], recipe)
         if rival is not None and FEWEST_ROWS_TO_TELL <= len(S) < len(y):
             excess = _excess(row_losses, rival.row_losses[: len(S)], weight[: len(S)])

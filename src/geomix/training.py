@@ -63,7 +63,7 @@ def train_planes(
     recipe: Recipe,
     l2: float,
     rng: np.random.Generator,
-    watch: Watch,
+    watch: Watch | None,
     phase: str = "fit",
     max_iter: int | None = None,
     n_before: int = 0,
@@ -92,7 +92,7 @@ class _Run:
     valid: Rows | None
     recipe: Recipe
     l2: float
-    watch: Watch
+    watch: Watch | None
     phase: str
     max_iter: int
     n_before: int
@@ -144,7 +144,12 @@ class _Run:
             self.n_since_best = 0 if gain > SMALLEST_GAIN * valid_loss else self.n_since_best + 1
             if gain > 0:
                 self.best_planes, self.best_loss, self.n_best = planes, valid_loss, iteration
-        self.asked_to_stop = bool(self.watch(record, planes))
+        self.asked_to_stop = self.watch is not None and bool(self.watch(record, planes))
+
+    def steps_done(self, sharpness: float, losses: list[float]) -> None:
+        """Record iterations that nobody judged or watched."""
+        for iteration, loss in enumerate(losses, len(self.records) + 1):
+            self.records.append(Record(self.phase, iteration, sharpness, loss))
 
     def valid_loss(self, planes: Planes) -> float:
         """Held-out loss at the final sharpness: of the calibrated probabilities, or plain."""
@@ -211,6 +216,8 @@ def _lbfgs_stage(
     recipe, rows = run.recipe, run.train.prepared
     usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
 
+    followed = run.watch is not None or (judge and run.is_judged)
+
     def on_iterate(at: Planes, value: float) -> None:
         run.step_done(at, sharpness, value, judge=judge)
         if run.must_stop:
@@ -224,9 +231,11 @@ def _lbfgs_stage(
         max_iter=limit,
         tol=recipe.tol,
         value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
-        on_iterate=on_iterate,
+        on_iterate=on_iterate if followed else None,
     )
-    planes, converged = kernel.minimize(rows, descent)
+    planes, converged, losses = kernel.minimize(rows, descent)
+    if not followed:
+        run.steps_done(sharpness, losses)
     return _cap_norms(planes, recipe.max_weight_norm), converged
 
 
