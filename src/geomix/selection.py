@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from geomix.history import Trial
 from geomix.pooling import log_softmax
 from geomix.recipe import Recipe
 
-GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
+# Kernel widths to try, as factors of the one that the median distance suggests.
+GAMMA_STEP = 4.0
+GAMMA_FACTOR_RANGE = (1 / 16, 64.0)
 # Middle penalty and the range that the search may walk through, per lift. Fourier features
 # are bounded by one, standardised columns are not: their weights live on other scales.
 DEFAULT_L2 = {"linear": 1e-4, "fourier": 1e-5}
@@ -64,6 +66,9 @@ class Measured:
         )
 
 
+Measure: TypeAlias = "Callable[[Candidate], Measured]"
+
+
 def default_candidate(recipe: Recipe, *, lift: str, one_plane: bool = False) -> Candidate:
     """The candidate of a lift before anything has been measured."""
     l2 = DEFAULT_L2[lift] if recipe.l2 == "auto" else float(recipe.l2)
@@ -98,43 +103,52 @@ def _finalists(
     folds: list[Fold],
     recipe: Recipe,
     lifts: tuple[str, ...],
-    measure: Callable[[Candidate], Measured],
+    measure: Measure,
     handicap: float,
 ) -> Iterator[Measured]:
     """The best of every kind of model, simple kinds first."""
     several = folds[0].preparation.clusters.planes_per_class.max() > 1
     for lift in lifts:
-        best = None
+        simple = None
         if recipe.n_planes == "auto" or not several:
             first = default_candidate(recipe, lift=lift, one_plane=True)
-            best = _tuned(_widths(first, recipe), recipe, measure, handicap)
-            yield best
-        if several:
-            first = default_candidate(recipe, lift=lift)
-            # One plane has found the width and penalty already: start from those.
-            if best and lift == "fourier":
-                starts = [replace(best.candidate, one_plane=False)]
-            else:
-                starts = _widths(first, recipe)
-            yield _tuned(starts, recipe, measure, handicap)
+            simple = _tuned(_best_width(first, recipe, measure), recipe, measure, handicap)
+            yield simple
+        if not several:
+            continue
+        if simple is None or lift == "linear":
+            start = _best_width(default_candidate(recipe, lift=lift), recipe, measure)
+        else:
+            # One plane has found the width and penalty already. Several planes take the most
+            # time of all, and where they start behind no penalty has brought them forward.
+            start = measure(replace(simple.candidate, one_plane=False))
+            if start.loss >= simple.loss:
+                yield start
+                continue
+        yield _tuned(start, recipe, measure, handicap)
 
 
-def _widths(candidate: Candidate, recipe: Recipe) -> list[Candidate]:
-    if candidate.lift == "linear" or recipe.gamma != "auto":
-        return [candidate]
-    return [replace(candidate, gamma_factor=factor) for factor in GAMMA_FACTORS]
-
-
-def _tuned(
-    starts: list[Candidate],
-    recipe: Recipe,
-    measure: Callable[[Candidate], Measured],
-    handicap: float,
-) -> Measured:
-    """The best start, its penalty stepped by ten, one way then the other, while that helps."""
-    best = min((measure(start) for start in starts), key=lambda m: m.loss)
-    if recipe.l2 != "auto":
+def _best_width(first: Candidate, recipe: Recipe, measure: Measure) -> Measured:
+    """The kernel width stepped by ``GAMMA_STEP``, one way or the other, while that helps."""
+    best = measure(first)
+    if first.gamma_factor is None or recipe.gamma != "auto":
         return best
+    for factor in (GAMMA_STEP, 1.0 / GAMMA_STEP):
+        while stepped := _step_gamma(best.candidate, factor):
+            other = measure(stepped)
+            if other.loss >= best.loss:
+                break
+            best = other
+        if best.candidate != first:
+            break
+    return best
+
+
+def _tuned(start: Measured, recipe: Recipe, measure: Measure, handicap: float) -> Measured:
+    """The penalty of ``start`` stepped by ten, one way then the other, while that helps."""
+    if recipe.l2 != "auto":
+        return start
+    best = start
     for factor in (10.0, 0.1):
         while stepped := _step(best.candidate, factor):
             other = measure(stepped)
@@ -155,6 +169,12 @@ def _step(candidate: Candidate, factor: float) -> Candidate | None:
     low, high = L2_RANGE[candidate.lift]
     l2 = float(f"{candidate.l2 * factor:.6g}")  # 1e-6 * 10 is 1e-5, not a neighbour of it
     return replace(candidate, l2=l2) if low <= l2 <= high else None
+
+
+def _step_gamma(candidate: Candidate, factor: float) -> Candidate | None:
+    low, high = GAMMA_FACTOR_RANGE
+    stepped = (candidate.gamma_factor or 1.0) * factor
+    return replace(candidate, gamma_factor=stepped) if low <= stepped <= high else None
 
 
 def _simplest_of_the_best(finalists: list[Measured], handicap: float) -> Measured:
