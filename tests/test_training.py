@@ -286,3 +286,12 @@ def test_planes_survive_the_trip_through_a_flat_vector(rng):
     assert np.array_equal(again.biases, planes.biases)
     assert planes.class_of.tolist() == [0, 0, 1, 2, 2, 2]
     assert planes.per_class.tolist() == [2, 1, 3]
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+def test_watching_changes_nothing(parts, solver):
+    options = {"solver": solver, "max_iter": 60, "early_stopping": "off"}
+    watched, alone = run((parts[0], None), **options), run((parts[0], None), watch=None, **options)
+    assert np.array_equal(watched.planes.as_vector(), alone.planes.as_vector())
+    assert watched.records == alone.records
+    assert (watched.n_iter, watched.stopped) == (alone.n_iter, alone.stopped)

@@ -1,0 +1,367 @@
+"""The spline lift: a plane is a sum of lookup tables, one for each column.
+
+    z(x) = b + sum_j table_j(x_j)
+
+A number has a curve, piecewise linear between knots and constant beyond them; a category has
+a value for each level; a missing cell has a value of its own; a pair of columns has a grid of
+cells. What is learnt is not the values but the *steps* between neighbours,
+
+    phi_k(x) = clip((x - t_{k-1}) / (t_k - t_{k-1}), 0, 1) - mean_k      curve, k = 1 .. K
+    phi_l(x) = 1{x = l} - mean_l                                        levels
+    phi_kl(x, y) = 1{x >= s_k} 1{y >= t_l} - mean_kl                     pair
+
+so that an L2 penalty makes curves smooth. ``mean`` is over the training rows where the cell is
+not missing: every table is then zero on average, and adds nothing where a level was never seen.
+
+Training needs no such matrix: ``binned`` turns a column into at most 256 codes, and scores are
+sums of looked-up values (``Binned``). The codes stand for representative values, which are the
+values themselves where a column has no more than 255 of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+
+MOST_BINS = 255  # one more is for missing cells: a byte
+PAIR_BINS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A number: knots (K + 1,) ascending, at least two; a step between neighbours each.
+
+    values : representatives of the bins, ascending;  has_missing : a step of its own for
+    missing cells, the last;  mean : (n_steps,) of phi over the training rows.
+    """
+
+    column: int
+    knots: FloatArray
+    values: FloatArray
+    has_missing: bool
+    mean: FloatArray
+
+    @property
+    def n_steps(self) -> int:
+        return len(self.knots) - 1 + self.has_missing
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.values) + 1
+
+    @cached_property
+    def edges(self) -> FloatArray:
+        """Half-way between representatives: bin b holds edges[b - 1] <= x < edges[b]."""
+        return self.values[:-1] + (self.values[1:] - self.values[:-1]) / 2.0
+
+    def codes(self, X: FloatArray) -> IntArray:
+        x = X[:, self.column]
+        return np.where(np.isnan(x), len(self.values), np.searchsorted(self.edges, x, "right"))
+
+    def place(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Interval of each value, 0 .. K - 1, and how far into it, 0 to 1."""
+        inner = np.searchsorted(self.knots[1:-1], x, "right")
+        left, right = self.knots[inner], self.knots[inner + 1]
+        return inner, np.clip((x - left) / (right - left), 0.0, 1.0)
+
+    def phi(self, X: FloatArray) -> FloatArray:
+        x = X[:, self.column]
+        missing = np.isnan(x)
+        inner, part = self.place(np.where(missing, self.knots[0], x))
+        steps = np.arange(len(self.knots) - 1)
+        out = (steps < inner[:, None]) + (steps == inner[:, None]) * part[:, None]
+        if self.has_missing:
+            out = np.column_stack([out, np.zeros(len(x))])
+        out -= self.mean
+        out[missing] = 0.0
+        if self.has_missing:
+            out[missing, -1] = 1.0
+        return out
+
+    def bin_phi(self) -> FloatArray:
+        table = np.append(self.values, np.nan)
+        X = np.zeros((len(table), self.column + 1))
+        X[:, self.column] = table
+        return self.phi(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A category, as codes 0 .. n_levels - 1; the last step is for missing cells, if there were
+    any. A code that is not among them (-1: never seen) adds nothing."""
+
+    column: int
+    n_levels: int
+    has_missing: bool
+    mean: FloatArray
+
+    @property
+    def n_steps(self) -> int:
+        return self.n_levels + self.has_missing
+
+    @property
+    def n_bins(self) -> int:
+        return self.n_levels + 2  # missing, never seen
+
+    def codes(self, X: FloatArray) -> IntArray:
+        x = X[:, self.column]
+        known = np.where((x >= 0) & (x < self.n_levels), x, self.n_levels + 1)
+        return np.where(np.isnan(x), self.n_levels, known).astype(np.intp)
+
+    def phi(self, X: FloatArray) -> FloatArray:
+        return self.bin_phi()[self.codes(X)]
+
+    def bin_phi(self) -> FloatArray:
+        out = np.eye(self.n_bins, self.n_steps)
+        out -= self.mean
+        first_without = self.n_levels + self.has_missing
+        out[first_without:] = 0.0
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two columns at once: a grid of cells between the thresholds of each.
+
+    first, second : ascending thresholds of a number, or None for a category, whose levels
+    are the cells;  n_first, n_second : cells along each side, the last of either for missing
+    (and never seen) ones, which add nothing.
+    """
+
+    columns: tuple[int, int]
+    first: FloatArray | None
+    second: FloatArray | None
+    n_first: int
+    n_second: int
+    mean: FloatArray
+
+    @property
+    def n_steps(self) -> int:
+        return (self.n_first - 1) * (self.n_second - 1)
+
+    @property
+    def n_bins(self) -> int:
+        return self.n_first * self.n_second
+
+    def codes(self, X: FloatArray) -> IntArray:
+        a = _cell(X[:, self.columns[0]], self.first, self.n_first)
+        return a * self.n_second + _cell(X[:, self.columns[1]], self.second, self.n_second)
+
+    def phi(self, X: FloatArray) -> FloatArray:
+        return self.bin_phi()[self.codes(X)]
+
+    def bin_phi(self) -> FloatArray:
+        a = _cell_phi(self.n_first, self.first is not None)
+        b = _cell_phi(self.n_second, self.second is not None)
+        out = (a[:, None, :, None] * b[None, :, None, :]).reshape(self.n_bins, self.n_steps)
+        out -= self.mean
+        known = np.add.outer(
+            np.arange(self.n_first) == self.n_first - 1,
+            np.arange(self.n_second) == self.n_second - 1,
+        )
+        out[known.ravel()] = 0.0
+        return out
+
+
+def _cell(x: FloatArray, thresholds: FloatArray | None, n_cells: int) -> IntArray:
+    if thresholds is not None:
+        return np.where(np.isnan(x), n_cells - 1, np.searchsorted(thresholds, x, "right"))
+    return np.where((x >= 0) & (x < n_cells - 1), x, n_cells - 1).astype(np.intp)
+
+
+def _cell_phi(n_cells: int, ordered: bool) -> FloatArray:
+    """(n_cells, n_cells - 1): steps up to a cell, or the cell itself; missing is all zero."""
+    square = np.tri(n_cells - 1) if ordered else np.eye(n_cells - 1)
+    return np.vstack([square, np.zeros(n_cells - 1)])
+
+
+Part: TypeAlias = "Curve | Levels | Pair"
+
+
+@dataclass(frozen=True, eq=False)
+class SplineLift:
+    """phi of every part side by side. A cell is a number, a level's code, or NaN (missing)."""
+
+    parts: tuple[Part, ...]
+    n_columns: int
+    kind = "spline"
+
+    @property
+    def n_outputs(self) -> int:
+        return sum(part.n_steps for part in self.parts)
+
+    @cached_property
+    def step_start(self) -> IntArray:
+        """First step of each part, with the total at the end."""
+        return np.concatenate([[0], np.cumsum([part.n_steps for part in self.parts])]).astype(
+            np.intp
+        )
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
+        if not self.parts:
+            return np.zeros((len(X), 0))
+        return np.hstack([part.phi(X) for part in self.parts])
+
+    def binned(self, X: FloatArray) -> Binned:
+        codes = np.empty((len(X), len(self.parts)), dtype=self._code_type)
+        for j, part in enumerate(self.parts):
+            codes[:, j] = part.codes(X)
+        return Binned(codes, self)
+
+    @cached_property
+    def _code_type(self) -> Any:
+        return np.uint8 if all(part.n_bins <= 256 for part in self.parts) else np.uint16
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """Rows of a spline lift as codes, (n_rows, n_parts), which stand for rows of phi.
+
+    It behaves like that matrix in the products that training needs.
+    """
+
+    codes: IntArray
+    lift: SplineLift
+
+    __array_ufunc__ = None
+    dtype = np.dtype(np.float32)  # of the sums that the native kernel makes of it
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.codes), self.lift.n_outputs
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> Binned:
+        return Binned(self.codes[rows], self.lift)
+
+    def __matmul__(self, right: FloatArray) -> FloatArray:
+        """(n_rows, n_outputs) @ (n_outputs, n) by looking up."""
+        out = np.zeros((len(self), *right.shape[1:]))
+        for part, start, codes in self._by_part():
+            out += (part.bin_phi() @ right[start : start + part.n_steps])[codes]
+        return out
+
+    def __rmatmul__(self, left: FloatArray) -> FloatArray:
+        """(n, n_rows) @ (n_rows, n_outputs) by counting."""
+        rows = np.atleast_2d(left)
+        out = np.zeros((len(rows), self.lift.n_outputs))
+        for part, start, codes in self._by_part():
+            sums = np.stack([np.bincount(codes, row, part.n_bins) for row in rows])
+            out[:, start : start + part.n_steps] = sums @ part.bin_phi()
+        return out.reshape(*left.shape[:-1], -1)
+
+    def _by_part(self) -> list[tuple[Part, int, IntArray]]:
+        starts = self.lift.step_start[:-1]
+        return list(zip(self.lift.parts, starts.tolist(), self.codes.T, strict=True))
+
+
+# --- fitting ---
+
+
+def fit_spline(
+    X: FloatArray,
+    weight: FloatArray,
+    n_levels: IntArray,
+    n_knots: int,
+    pairs: tuple[tuple[int, int], ...] = (),
+) -> SplineLift:
+    """Knots and bins from the rows ``X``, whose category j has ``n_levels[j]`` levels (0: a
+    number). Constant columns get no part; means are weighted."""
+    parts: list[Part] = []
+    for column in range(X.shape[1]):
+        part = (
+            _fit_levels(X, column, int(n_levels[column]))
+            if n_levels[column]
+            else _fit_curve(X, column, n_knots)
+        )
+        if part is not None:
+            parts.append(part)
+    parts.extend(_fit_pair(X, pair, n_levels) for pair in pairs)
+    return SplineLift(tuple(_centred(part, X, weight) for part in parts), X.shape[1])
+
+
+def _centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
+    """The part with the weighted mean of its phi over the rows that are not missing."""
+    mass = np.bincount(part.codes(X), weight, part.n_bins)
+    if isinstance(part, Curve):
+        mass[-1] = 0.0
+    elif isinstance(part, Levels):
+        mass[part.n_levels + part.has_missing :] = 0.0
+    else:
+        grid = mass.reshape(part.n_first, part.n_second)
+        grid[-1], grid[:, -1] = 0.0, 0.0
+    total = mass.sum()
+    mean = (mass / total) @ part.bin_phi() if total > 0.0 else part.mean
+    if isinstance(part, Curve) and part.has_missing:
+        mean[-1] = 0.0
+    return replace(part, mean=mean)
+
+
+def _fit_curve(X: FloatArray, column: int, n_knots: int) -> Curve | None:
+    x = X[:, column]
+    present = np.sort(x[~np.isnan(x)])
+    has_missing = len(present) < len(x)
+    distinct = present[np.concatenate([[True], present[1:] > present[:-1]])] if len(present) else x
+    if len(present) == 0 or (len(distinct) < 2 and not has_missing):
+        return None
+    if len(distinct) < 2:  # present or missing is all that it tells
+        distinct = np.array([distinct[0], np.nextafter(distinct[0], np.inf)])
+    knots = _spread(present, distinct, n_knots)
+    values = distinct
+    if len(distinct) > MOST_BINS:
+        values = np.union1d(knots, _spread(present, distinct, MOST_BINS - len(knots)))
+    return Curve(column, knots, values, has_missing, np.zeros(len(knots) - 1 + has_missing))
+
+
+def _spread(present: FloatArray, distinct: FloatArray, most: int) -> FloatArray:
+    """At most so many of the distinct values: quantiles of the rows, and of the values.
+
+    A column that is mostly one value has nearly all quantiles there, and its shape elsewhere
+    would be lost.
+    """
+    if len(distinct) <= most:
+        return distinct
+    half = most // 2
+    by_row = np.linspace(0.0, 1.0, half) * (len(present) - 1)
+    # Half a step on: where every value is a row of its own the two interleave.
+    by_value = (np.arange(half) + 0.5) / half * (len(distinct) - 1)
+    return np.union1d(
+        present[np.round(by_row).astype(np.intp)], distinct[np.round(by_value).astype(np.intp)]
+    )
+
+
+def _fit_levels(X: FloatArray, column: int, n_levels: int) -> Levels | None:
+    x = X[:, column]
+    has_missing = bool(np.isnan(x).any())
+    if len(np.unique(x[~np.isnan(x)])) + has_missing < 2:
+        return None
+    return Levels(column, n_levels, has_missing, np.zeros(n_levels + has_missing))
+
+
+def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> Pair:
+    sides = [_thresholds(X[:, column], int(n_levels[column])) for column in pair]
+    counts = [
+        (int(n_levels[column]) if cut is None else len(cut) + 1) + 1
+        for column, cut in zip(pair, sides, strict=True)
+    ]
+    n_steps = (counts[0] - 1) * (counts[1] - 1)
+    return Pair(pair, sides[0], sides[1], counts[0], counts[1], np.zeros(n_steps))
+
+
+def _thresholds(x: FloatArray, n_levels: int) -> FloatArray | None:
+    if n_levels:
+        return None
+    present = np.sort(x[~np.isnan(x)])
+    distinct = np.unique(present)
+    if len(distinct) <= PAIR_BINS:
+        return distinct[1:]
+    at = np.linspace(0.0, 1.0, PAIR_BINS + 1)[1:-1]
+    return np.unique(present[np.round(at * (len(present) - 1)).astype(np.intp)])
