@@ -1,0 +1,197 @@
+// Training rows and L-BFGS over them.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "bind.h"
+#include "bind_rows.h"
+#include "lbfgs.h"
+#include "objective.h"
+
+namespace geomix {
+namespace {
+
+template <class R>
+nb::tuple terms(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
+                In1<Index> class_start, double sharpness, double label_smoothing)
+{
+    const auto planes =
+        planes_from<typename R::Number>(weights, biases, class_start, sharpness, label_smoothing);
+    self.fit_for(planes);
+    const Index n_planes = length(biases), n_inputs = width(weights);
+    OwnedSums total(n_planes, n_inputs);
+    bool finished;
+    {
+        nb::gil_scoped_release released;
+        Interrupt interrupt(python_was_interrupted);
+        finished = self.rows.terms(planes, total, interrupt);
+    }
+    if (!finished) throw nb::python_error();
+    const double* at = total.numbers.data();
+    const auto P = static_cast<std::size_t>(n_planes), d = static_cast<std::size_t>(n_inputs);
+    return nb::make_tuple(total.sums.row_weight, total.sums.loss,
+                          owned<Array2>(Vector(at, at + P * d), {P, d}),
+                          owned<Array1>(Vector(at + P * d, at + P * d + P), {P}),
+                          owned<Array1>(Vector(at + P * d + P, at + P * d + 2 * P), {P}));
+}
+
+template <class R>
+double cross_entropy(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
+                     In1<Index> class_start, double sharpness)
+{
+    const auto planes = planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
+    self.fit_for(planes);
+    nb::gil_scoped_release released;
+    return self.rows.cross_entropy(planes);
+}
+
+template <class R>
+Array2 class_scores(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
+                    In1<Index> class_start, double sharpness)
+{
+    const auto planes = planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
+    need(planes.n_inputs == self.rows.n_columns(), "The planes have another number of columns.");
+    const auto n = static_cast<std::size_t>(self.rows.n_rows());
+    const std::size_t n_classes = planes.class_start.size() - 1;
+    Vector S(n * n_classes);
+    {
+        nb::gil_scoped_release released;
+        self.rows.class_scores(planes, S.data());
+    }
+    return owned<Array2>(std::move(S), {n, n_classes});
+}
+
+// --- L-BFGS over training rows ---
+
+const char* name_of(Progress progress)
+{
+    return progress == Progress::moving      ? "moving"
+           : progress == Progress::converged ? "converged"
+           : progress == Progress::optimal   ? "optimal"
+                                             : "stuck";
+}
+
+template <class R>
+class Minimizer {
+  public:
+    Minimizer(const TrainingRows<R>& rows, In2<double> weights, In1<double> biases,
+              In1<Index> class_start, double sharpness, double label_smoothing,
+              In1<double> coefficients, double gradient_tol, double value_tol)
+        : rows_(rows.rows),
+          planes_(planes_from<typename R::Number>(weights, biases, class_start, sharpness, label_smoothing)),
+          coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
+          total_(length(biases), width(weights)),
+          solver_(start(weights, biases), gradient_tol, value_tol)
+    {
+        rows.fit_for(planes_);
+        need(length(coefficients) == length(biases), "One coefficient for each plane is needed.");
+    }
+
+    // "moving" or "converged" after a step, "optimal" or "stuck" where none was possible
+    std::string step()
+    {
+        Progress progress;
+        {
+            nb::gil_scoped_release released;
+            Interrupt interrupt(python_was_interrupted);
+            progress = solver_.step([&](const Vector& x, double& value, Vector& gradient) {
+                planes_.assign(x.data());
+                if (!rows_.terms(planes_, total_, interrupt)) return false;
+                value = penalised(total_, x.data(), coefficients_.data(),
+                                  static_cast<Index>(coefficients_.size()), planes_.n_inputs,
+                                  gradient.data());
+                return true;
+            });
+        }
+        if (progress == Progress::interrupted) throw nb::python_error();
+        return name_of(progress);
+    }
+
+    Array1 vector() const { return owned<Array1>(Vector(solver_.x()), {solver_.x().size()}); }
+    double value() const { return solver_.value(); }
+
+  private:
+    static Vector start(const In2<double>& weights, const In1<double>& biases)
+    {
+        Vector all(weights.data(), weights.data() + weights.size());
+        all.insert(all.end(), biases.data(), biases.data() + biases.size());
+        return all;
+    }
+
+    const R& rows_;
+    Planes<typename R::Number> planes_;
+    Vector coefficients_;
+    OwnedSums total_;
+    Lbfgs solver_;
+};
+
+// The solver alone: objective(vector) -> (value, gradient) is Python's.
+void bind_lbfgs(nb::module_& m)
+{
+    nb::class_<Lbfgs>(m, "Lbfgs")
+        .def("__init__",
+             [](Lbfgs* self, In1<double> start, double gradient_tol, double value_tol) {
+                 new (self) Lbfgs(Vector(start.data(), start.data() + start.size()), gradient_tol,
+                                  value_tol);
+             })
+        .def("step",
+             [](Lbfgs& self, nb::callable objective) {
+                 return std::string(name_of(self.step(
+                     [&](const Vector& x, double& value, Vector& gradient) {
+                         const auto found = nb::cast<std::pair<double, In1<double>>>(
+                             objective(owned<Array1>(Vector(x), {x.size()})));
+                         need(found.second.size() == x.size(), "The gradient has the wrong length.");
+                         value = found.first;
+                         std::copy_n(found.second.data(), x.size(), gradient.begin());
+                         return true;
+                     })));
+             })
+        .def_prop_ro(
+            "vector", [](const Lbfgs& self) { return owned<Array1>(Vector(self.x()), {self.x().size()}); },
+            nb::rv_policy::automatic)
+        .def_prop_ro("value", &Lbfgs::value);
+}
+
+template <class T>
+void make_dense(TrainingRows<Rows<T>>* self, Table<T> X, In1<Index> y, In1<double> weight)
+{
+    check_labels(y, weight, length(X), MOST_CLASSES);
+    new (self) TrainingRows<Rows<T>>(y, strided(X), y.data(), weight.data(), length(X), width(X));
+}
+
+template <class R, class Make>
+void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name, Make make)
+{
+    make(nb::class_<TrainingRows<R>>(m, rows_name))
+        .def("terms", &terms<R>)
+        .def("cross_entropy", &cross_entropy<R>)
+        .def("class_scores", &class_scores<R>);
+    nb::class_<Minimizer<R>>(m, minimizer_name)
+        .def(nb::init<const TrainingRows<R>&, In2<double>, In1<double>, In1<Index>, double, double,
+                      In1<double>, double, double>(),
+             nb::keep_alive<1, 2>())
+        .def("step", &Minimizer<R>::step)
+        .def_prop_ro("vector", &Minimizer<R>::vector, nb::rv_policy::automatic)
+        .def_prop_ro("value", &Minimizer<R>::value);
+}
+
+template <class T>
+void bind_dense(nb::module_& m, const char* rows_name, const char* minimizer_name)
+{
+    bind_kind<Rows<T>>(m, rows_name, minimizer_name, [](auto&& rows) -> auto& {
+        return rows.def("__init__", &make_dense<T>, nb::arg("X").noconvert(),
+                        nb::arg("y").noconvert(), nb::arg("weight").noconvert());
+    });
+}
+
+}  // namespace
+
+void bind_rows(nb::module_& m)
+{
+    bind_dense<double>(m, "Rows64", "Minimizer64");
+    bind_dense<float>(m, "Rows32", "Minimizer32");
+    bind_lbfgs(m);
+}
+
+}  // namespace geomix
