@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rows.h"
+#include "sparse_table.h"
 #include "vectors.h"
 
 namespace geomix {
@@ -46,6 +47,37 @@ template <class T>
 Strided<T> strided(const Table<T>& X)
 {
     return {X.data(), X.stride(0), X.stride(1)};
+}
+
+// Arrays of a CSR matrix whose numbers may be of either width.
+using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Value, class Column>
+SparseTable sparse_table(const AnyArray& values, const AnyArray& columns, const In1<Index>& start,
+                         Index n_columns, bool keep)
+{
+    need(length(start) >= 1, "indptr must begin with 0.");
+    need(values.size() == columns.size(), "data and indices differ in length.");
+    return SparseTable(static_cast<const Value*>(values.data()),
+                       static_cast<const Column*>(columns.data()), length(values), start.data(),
+                       length(start) - 1, n_columns, keep);
+}
+
+// values, columns : float64 or float32, int32 or int64;  `keep` if the arrays may change later.
+inline SparseTable sparse_table(const AnyArray& values, const AnyArray& columns,
+                                const In1<Index>& start, Index n_columns, bool keep)
+{
+    const bool doubles = values.dtype() == nb::dtype<double>();
+    const bool narrow = columns.dtype() == nb::dtype<std::int32_t>();
+    if (!doubles && values.dtype() != nb::dtype<float>())
+        throw nb::type_error("data must be float64 or float32.");
+    if (!narrow && columns.dtype() != nb::dtype<std::int64_t>())
+        throw nb::type_error("indices must be int32 or int64.");
+    const auto make = doubles ? (narrow ? sparse_table<double, std::int32_t>
+                                        : sparse_table<double, std::int64_t>)
+                              : (narrow ? sparse_table<float, std::int32_t>
+                                        : sparse_table<float, std::int64_t>);
+    return make(values, columns, start, n_columns, keep);
 }
 
 inline bool python_was_interrupted()

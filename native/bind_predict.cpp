@@ -10,22 +10,43 @@
 namespace geomix {
 namespace {
 
-struct Predictor {
+class Predictor {
+  public:
     std::shared_ptr<const OwnedModel> model;
 
     Array2 answer(const Table<double>& X, double* Answers::*which) const
     {
+        need(width(X) == model->view().n_columns,
+             "X has another number of columns than the model.");
+        return filled(length(X), which, [&](const Answers& answers) {
+            model->answer(strided(X), length(X), answers);
+        });
+    }
+
+    Array2 answer_sparse(const AnyArray& values, const AnyArray& columns, const In1<Index>& start,
+                         double* Answers::*which) const
+    {
+        need(!model->view().frequencies, "Sparse rows need a model without frequencies.");
+        const SparseTable X =
+            sparse_table(values, columns, start, model->view().n_columns, false);
+        return filled(X.n_rows(), which,
+                      [&](const Answers& answers) { model->answer(X, answers); });
+    }
+
+  private:
+    template <class Fill>
+    Array2 filled(Index n_rows, double* Answers::*which, Fill fill) const
+    {
         const Model& m = model->view();
-        need(width(X) == m.n_columns, "X has another number of columns than the model.");
         const bool planes = which == &Answers::plane_scores || which == &Answers::responsibilities;
-        const auto n = static_cast<std::size_t>(length(X));
+        const auto n = static_cast<std::size_t>(n_rows);
         const auto n_out = static_cast<std::size_t>(planes ? m.n_planes : m.n_classes);
         Vector out(n * n_out);
         Answers answers{};
         answers.*which = out.data();
         {
             nb::gil_scoped_release released;
-            model->answer(strided(X), length(X), answers);
+            fill(answers);
         }
         return owned<Array2>(std::move(out), {n, n_out});
     }
@@ -76,7 +97,8 @@ nb::object fourier(Table<double> V, In2<double> frequencies)
     {
         nb::gil_scoped_release released;
         const Strided<double> from = strided(V);
-        model.by_blocks(length(V), [&](Index first, Index n_rows, double* scratch) {
+        const Index all = length(V);
+        const auto lift = [&](Index first, Index n_rows, double* scratch) {
             const Strided<double> rows{from.data + first * from.row_step, from.row_step,
                                        from.column_step};
             T* out = phi.data() + first * 2 * static_cast<Index>(D);
@@ -84,7 +106,8 @@ nb::object fourier(Table<double> V, In2<double> frequencies)
                 kernels().fourier_f64(model.view(), rows, n_rows, out, scratch);
             else
                 kernels().fourier_f32(model.view(), rows, n_rows, out, scratch);
-        });
+        };
+        model.by_blocks(all, all * model.cost(), answer_scratch(model.view()), lift);
     }
     return nb::cast(owned<nb::ndarray<nb::numpy, T, nb::ndim<2>>>(std::move(phi), {n, 2 * D}));
 }
@@ -118,10 +141,13 @@ nb::ndarray<nb::numpy, float, nb::ndim<2>> projected(Table<float> X, In2<double>
 
 void bind_prediction(nb::module_& m)
 {
-    const auto method = [](double* Answers::*which) {
-        return [which](const Predictor& self, Table<double> X) { return self.answer(X, which); };
-    };
-    nb::class_<Predictor>(m, "Predictor")
+    const std::pair<const char*, double* Answers::*> answers[] = {
+        {"plane_scores", &Answers::plane_scores},
+        {"responsibilities", &Answers::responsibilities},
+        {"class_scores", &Answers::class_scores},
+        {"predict_proba", &Answers::probabilities}};
+    nb::class_<Predictor> predictor(m, "Predictor");
+    predictor
         .def("__init__",
              [](Predictor* self, In1<Index> kept, In1<double> mean, In1<double> scale,
                 In2<double> rotation, In2<double> frequencies, In2<double> weights,
@@ -131,10 +157,6 @@ void bind_prediction(nb::module_& m)
                      model_numbers(kept, mean, scale, rotation, frequencies, weights, biases,
                                    class_start, n_columns, sharpness, temperature))};
              })
-        .def("plane_scores", method(&Answers::plane_scores), nb::arg("X").noconvert())
-        .def("responsibilities", method(&Answers::responsibilities), nb::arg("X").noconvert())
-        .def("class_scores", method(&Answers::class_scores), nb::arg("X").noconvert())
-        .def("predict_proba", method(&Answers::probabilities), nb::arg("X").noconvert())
         .def("scorer", [](const Predictor& self, nb::tuple labels, nb::object contributions,
                           nb::object explanation) {
             PyObject* made = new_scorer(self.model, labels.ptr(), contributions.ptr(),
@@ -142,6 +164,19 @@ void bind_prediction(nb::module_& m)
             if (made == nullptr) throw nb::python_error();
             return nb::steal(made);
         }, nb::arg("labels"), nb::arg("contributions").none(), nb::arg("explanation"));
+    for (const auto& [name, which] : answers) {
+        predictor.def(
+            name, [which = which](const Predictor& self, Table<double> X) { return self.answer(X, which); },
+            nb::arg("X").noconvert());
+        predictor.def(
+            name,
+            [which = which](const Predictor& self, AnyArray values, AnyArray columns,
+                            In1<Index> start) {
+                return self.answer_sparse(values, columns, start, which);
+            },
+            nb::arg("data").noconvert(), nb::arg("indices").noconvert(),
+            nb::arg("indptr").noconvert());
+    }
     m.def("fourier_f64", &fourier<double>, nb::arg("V").noconvert(), nb::arg("frequencies"));
     m.def("fourier_f32", &fourier<float>, nb::arg("V").noconvert(), nb::arg("frequencies"));
     m.def("basis", &basis_of, nb::arg("X").noconvert(), nb::arg("n_sample"), nb::arg("most"),

@@ -1,5 +1,4 @@
 // Training rows and L-BFGS over them.
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <string>
@@ -8,6 +7,7 @@
 #include "bind_rows.h"
 #include "lbfgs.h"
 #include "objective.h"
+#include "sparse_rows.h"
 
 namespace geomix {
 namespace {
@@ -126,38 +126,21 @@ class Minimizer {
     Lbfgs solver_;
 };
 
-// The solver alone: objective(vector) -> (value, gradient) is Python's.
-void bind_lbfgs(nb::module_& m)
-{
-    nb::class_<Lbfgs>(m, "Lbfgs")
-        .def("__init__",
-             [](Lbfgs* self, In1<double> start, double gradient_tol, double value_tol) {
-                 new (self) Lbfgs(Vector(start.data(), start.data() + start.size()), gradient_tol,
-                                  value_tol);
-             })
-        .def("step",
-             [](Lbfgs& self, nb::callable objective) {
-                 return std::string(name_of(self.step(
-                     [&](const Vector& x, double& value, Vector& gradient) {
-                         const auto found = nb::cast<std::pair<double, In1<double>>>(
-                             objective(owned<Array1>(Vector(x), {x.size()})));
-                         need(found.second.size() == x.size(), "The gradient has the wrong length.");
-                         value = found.first;
-                         std::copy_n(found.second.data(), x.size(), gradient.begin());
-                         return true;
-                     })));
-             })
-        .def_prop_ro(
-            "vector", [](const Lbfgs& self) { return owned<Array1>(Vector(self.x()), {self.x().size()}); },
-            nb::rv_policy::automatic)
-        .def_prop_ro("value", &Lbfgs::value);
-}
-
 template <class T>
 void make_dense(TrainingRows<Rows<T>>* self, Table<T> X, In1<Index> y, In1<double> weight)
 {
     check_labels(y, weight, length(X), MOST_CLASSES);
     new (self) TrainingRows<Rows<T>>(y, strided(X), y.data(), weight.data(), length(X), width(X));
+}
+
+void make_sparse(TrainingRows<SparseRows>* self, AnyArray values, AnyArray columns,
+                 In1<Index> start, In1<double> shift, In1<Index> y, In1<double> weight)
+{
+    SparseTable X = sparse_table(values, columns, start, length(shift), true);
+    check_labels(y, weight, X.n_rows(), MOST_CLASSES);
+    new (self) TrainingRows<SparseRows>(y, std::move(X),
+                                        Vector(shift.data(), shift.data() + shift.size()),
+                                        y.data(), weight.data());
 }
 
 template <class R, class Make>
@@ -191,7 +174,12 @@ void bind_rows(nb::module_& m)
 {
     bind_dense<double>(m, "Rows64", "Minimizer64");
     bind_dense<float>(m, "Rows32", "Minimizer32");
-    bind_lbfgs(m);
+    bind_kind<SparseRows>(m, "SparseRows", "SparseMinimizer", [](auto&& rows) -> auto& {
+        return rows.def("__init__", &make_sparse, nb::arg("data").noconvert(),
+                        nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
+                        nb::arg("shift").noconvert(), nb::arg("y").noconvert(),
+                        nb::arg("weight").noconvert());
+    });
 }
 
 }  // namespace geomix

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "bind_arrays.h"
 
@@ -16,8 +17,9 @@ struct TrainingRows {
     Index n_named;  // the largest code in y, and one
 
     template <class... Parts>
-    explicit TrainingRows(const In1<Index>& y, const Parts&... parts)
-        : rows(parts...), n_named(length(y) ? *std::max_element(y.data(), y.data() + y.size()) + 1 : 0)
+    explicit TrainingRows(const In1<Index>& y, Parts&&... parts)
+        : rows(std::forward<Parts>(parts)...),
+          n_named(length(y) ? *std::max_element(y.data(), y.data() + y.size()) + 1 : 0)
     {
     }
 

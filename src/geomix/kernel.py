@@ -54,6 +54,7 @@ __all__ = [
     "silhouettes",
     "simd",
     "softmax",
+    "sparse_predictor",
     "training_rows",
 ]
 
@@ -90,12 +91,20 @@ class NumpyRows:
 
 
 class NativeRows:
-    """The same rows packed for the native kernel, in float64 or float32 as ``X`` is."""
+    """The same rows packed for the native kernel.
 
-    def __init__(self, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self.is_single = X.dtype == np.float32
-        make = _native.Rows32 if self.is_single else _native.Rows64
-        self.packed = make(plain(X), _codes(y), _doubles(weight))
+    Dense rows are computed with in float64 or float32 as they are, sparse ones in float64.
+    """
+
+    def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
+        labels = _codes(y), _doubles(weight)
+        if isinstance(X, CenteredSparse):
+            self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
+            self._solver = _native.SparseMinimizer
+        elif X.dtype == np.float32:
+            self.packed, self._solver = _native.Rows32(plain(X), *labels), _native.Minimizer32
+        else:
+            self.packed, self._solver = _native.Rows64(plain(X), *labels), _native.Minimizer64
         self._total_weight = float(np.sum(weight))
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
@@ -110,10 +119,9 @@ class NativeRows:
 
     def minimizer(self, descent: Descent) -> Any:
         """The native L-BFGS over these rows, before its first step."""
-        make = _native.Minimizer32 if self.is_single else _native.Minimizer64
         problem = descent.sharpness, descent.label_smoothing, descent.coefficients
         ends = descent.tol, descent.value_tol
-        return make(self.packed, *_numbers(descent.planes), *problem, *ends)
+        return self._solver(self.packed, *_numbers(descent.planes), *problem, *ends)
 
 
 TrainingRows: TypeAlias = "NumpyRows | NativeRows"
@@ -121,9 +129,7 @@ TrainingRows: TypeAlias = "NumpyRows | NativeRows"
 
 def training_rows(X: Matrix, y: IntArray, weight: FloatArray) -> TrainingRows:
     """Lifted rows with class codes and weights, ready for many passes."""
-    if is_native and not isinstance(X, CenteredSparse):
-        return NativeRows(X, y, weight)
-    return NumpyRows(X, y, weight)
+    return NativeRows(X, y, weight) if is_native else NumpyRows(X, y, weight)
 
 
 def batch_terms(
@@ -170,12 +176,11 @@ class Descent:
 def minimize(rows: TrainingRows, descent: Descent) -> tuple[Planes, bool]:
     """The last planes of the descent, and whether it converged."""
     if isinstance(rows, NativeRows):
-        solver = rows.minimizer(descent)
-        return _by_steps(solver, solver.step, descent)
-    return _minimize_in_python(rows, descent)
+        return _minimize_natively(rows, descent)
+    return _minimize_with_scipy(rows, descent)
 
 
-def _minimize_in_python(rows: NumpyRows, descent: Descent) -> tuple[Planes, bool]:
+def _minimize_with_scipy(rows: NumpyRows, descent: Descent) -> tuple[Planes, bool]:
     start, value = descent.planes, np.inf
 
     def objective(vector: FloatArray) -> tuple[float, FloatArray]:
@@ -185,9 +190,6 @@ def _minimize_in_python(rows: NumpyRows, descent: Descent) -> tuple[Planes, bool
         value, gradient = penalised(terms, at, descent.coefficients)
         return value, gradient
 
-    if is_native:  # sparse rows: the same solver as for dense ones, asking Python for gradients
-        solver = _native.Lbfgs(start.as_vector(), descent.tol, descent.value_tol)
-        return _by_steps(solver, lambda: solver.step(objective), descent)
     vector, converged = lbfgs.minimize(
         objective,
         start.as_vector(),
@@ -199,10 +201,10 @@ def _minimize_in_python(rows: NumpyRows, descent: Descent) -> tuple[Planes, bool
     return start.with_vector(vector), converged
 
 
-def _by_steps(solver: Any, step: Callable[[], str], descent: Descent) -> tuple[Planes, bool]:
-    planes = descent.planes
+def _minimize_natively(rows: NativeRows, descent: Descent) -> tuple[Planes, bool]:
+    solver, planes = rows.minimizer(descent), descent.planes
     for _ in range(descent.max_iter):
-        status = step()
+        status = solver.step()
         if status in ("optimal", "stuck"):
             return planes, status == "optimal"
         planes = planes.with_vector(solver.vector)
@@ -216,35 +218,33 @@ def _by_steps(solver: Any, step: Callable[[], str], descent: Descent) -> tuple[P
 
 
 def adam_epoch(
-    X: FloatArray,
+    X: Matrix,
     y: IntArray,
     weight: FloatArray,
     order: IntArray,
     planes: Planes,
     state: AdamState,
     usage: FloatArray,
+    prepared: TrainingRows | None = None,
     **settings: float,
 ) -> tuple[Planes, AdamState, FloatArray, float]:
     """One native epoch over the rows in ``order``: planes, state, usage, and mean objective.
 
-    settings : sharpness, label_smoothing, batch_size, learning_rate, l2, usage_beta,
-    usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm (0: none).
+    ``prepared`` are the same rows if they are at hand: sparse rows would be prepared for
+    each epoch anew. settings : sharpness, label_smoothing, batch_size, learning_rate, l2,
+    usage_beta, usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm
+    (0: none).
     """
     vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
     usage = usage.copy()
-    loss, n_steps = _native.adam_epoch(
-        plain(X),
-        _codes(y),
-        _doubles(weight),
-        _codes(order),
-        planes.class_start,
-        vector,
-        mean,
-        square,
-        usage,
-        state.n_steps,
-        **settings,
+    adam = _native.Adam(
+        planes.class_start, vector, mean, square, usage, state.n_steps, **settings
     )
+    if isinstance(X, CenteredSparse):
+        rows: Any = prepared or training_rows(X, y, weight)
+        loss, n_steps = adam.epoch(rows.packed, _codes(order))
+    else:
+        loss, n_steps = adam.epoch(plain(X), _codes(y), _doubles(weight), _codes(order))
     return planes.with_vector(vector), AdamState(mean, square, n_steps), usage, loss
 
 
@@ -339,6 +339,41 @@ def predictor(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class NativeSparsePredictor:
+    """Answers CSR rows from their entries alone. Equal to a dense row's answer but for rounding:
+    the mean is taken off every plane's score at once, and not from each number of the row."""
+
+    dense: Any
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        return self.dense.predict_proba(*_csr(X))
+
+    def class_scores(self, X: Any) -> FloatArray:
+        return self.dense.class_scores(*_csr(X))
+
+    def plane_scores(self, X: Any) -> FloatArray:
+        return self.dense.plane_scores(*_csr(X))
+
+    def responsibilities(self, X: Any) -> FloatArray:
+        return self.dense.responsibilities(*_csr(X))
+
+
+def sparse_predictor(
+    dense: Predictor,
+    standardize: Standardize,
+    lift: Lift,
+    planes: Planes,
+    sharpness: float,
+    temperature: float,
+) -> Predictor:
+    """What answers CSR rows, given what answers dense ones."""
+    if not is_native or lift.kind != "linear" or standardize.rotation is not None:
+        # NumPy's way says why such rows cannot stay sparse.
+        return NumpyPredictor(standardize, lift, planes, sharpness, temperature)
+    return NativeSparsePredictor(dense)
+
+
 def scorer(
     predictor: Predictor, labels: Any, standardize: Standardize, lift: Lift, planes: Planes
 ) -> Scorer:
@@ -369,6 +404,15 @@ def _doubles(X: Any) -> FloatArray:
 
 def _codes(y: IntArray) -> IntArray:
     return np.ascontiguousarray(y, dtype=np.int64)
+
+
+def _csr(X: Any) -> tuple[FloatArray, IntArray, IntArray]:
+    """Data, indices and indptr of a CSR matrix; the native code checks them."""
+    single = X.data.dtype == np.float32
+    data = np.ascontiguousarray(X.data, dtype=np.float32 if single else np.float64)
+    narrow = X.indices.dtype == np.int32
+    indices = np.ascontiguousarray(X.indices, dtype=np.int32 if narrow else np.int64)
+    return data, indices, _codes(X.indptr)
 
 
 def _numbers(planes: Planes) -> tuple[FloatArray, FloatArray, IntArray]:
