@@ -4,25 +4,11 @@
 // the chunks of a batch and give the same bits as one.
 #pragma once
 
-#include "objective.h"
+#include "adam_steps.h"
 
 namespace geomix {
 
 constexpr Index ROWS_PER_ADAM_CHUNK = 128;
-
-struct AdamSettings {
-    Index batch_size;
-    double learning_rate, l2, usage_beta, usage_delta;
-    double usage_decay;  // 0: usage of the batch alone
-    double clip_norm, max_weight_norm;  // 0: no limit
-    double mean_decay = 0.9, square_decay = 0.999, epsilon = 1e-8;
-};
-
-// What an epoch changes, all owned by the caller.
-struct AdamState {
-    double *vector, *mean, *square, *usage;
-    Index n_steps;
-};
 
 template <class T>
 class AdamEpoch {
@@ -30,10 +16,8 @@ class AdamEpoch {
     AdamEpoch(Planes<T> planes, Strided<T> X, const Index* y, const double* weight, Index n_rows,
               const AdamSettings& settings, AdamState& state)
         : planes_(std::move(planes)), n_planes_(static_cast<Index>(planes_.biases.size())),
-          n_inputs_(planes_.n_inputs), X_(X), settings_(settings),
-          state_(state), total_(n_planes_, n_inputs_),
-          gradient_(static_cast<std::size_t>(n_planes_ * (n_inputs_ + 1))),
-          coefficients_(static_cast<std::size_t>(n_planes_))
+          n_inputs_(planes_.n_inputs), X_(X), total_(n_planes_, n_inputs_),
+          steps_(n_planes_, n_inputs_, settings, state)
     {
         labels_.reserve(static_cast<std::size_t>(n_rows));
         for (Index i = 0; i < n_rows; ++i)
@@ -43,8 +27,7 @@ class AdamEpoch {
     // Mean objective over the epoch; NaN passes through. Stops early if interrupted.
     double run(const Index* order, Index n_rows, Interrupt& interrupt)
     {
-        const Index n_batches =
-            std::max<Index>(static_cast<Index>(std::nearbyint(double(n_rows) / double(settings_.batch_size))), 1);
+        const Index n_batches = steps_.n_batches(n_rows);
         const Index most = n_rows / n_batches + 1;
         order_end_ = order + n_rows;
         const Index chunks = padded(most, ROWS_PER_ADAM_CHUNK) / ROWS_PER_ADAM_CHUNK;
@@ -202,64 +185,14 @@ class AdamEpoch {
         std::atomic<bool> dismissed_{false};
     };
 
-    // Sums -> usage penalty -> clipped gradient -> step; answers the batch's objective.
+    // Sums -> step; answers the batch's objective.
     double finish_batch(Team& team)
     {
         total_.clear();
-        planes_not_yet_assigned_ ? assign() : void();
         team.sum(total_);
-        const double share = 1.0 / total_.sums.row_weight;
-        for (Index p = 0; p < n_planes_; ++p) {
-            const double now = total_.sums.usage[p] * share, keep = settings_.usage_decay;
-            state_.usage[p] = keep * state_.usage[p] + (1.0 - keep) * now;
-            coefficients_[p] = settings_.l2 * (1.0 + settings_.usage_beta /
-                                                         (state_.usage[p] + settings_.usage_delta));
-        }
-        const double value = penalised(total_, state_.vector, coefficients_.data(), n_planes_,
-                                       n_inputs_, gradient_.data());
-        clip();
-        step();
-        cap_norms();
-        assign();
+        const double value = steps_.take(total_);
+        planes_.assign(steps_.vector());  // the team may begin the next batch as soon as it opens
         return value;
-    }
-
-    void assign()
-    {
-        planes_.assign(state_.vector);
-        planes_not_yet_assigned_ = false;
-    }
-
-    void clip()
-    {
-        if (settings_.clip_norm <= 0.0) return;
-        const double norm = std::sqrt(dot(gradient_, gradient_));
-        if (!(norm > settings_.clip_norm)) return;
-        const double factor = settings_.clip_norm / norm;
-        for (double& g : gradient_) g *= factor;
-    }
-
-    void step()
-    {
-        ++state_.n_steps;
-        const double a = settings_.mean_decay, b = settings_.square_decay;
-        const double unbias_mean = 1.0 - std::pow(a, double(state_.n_steps));
-        const double unbias_square = 1.0 - std::pow(b, double(state_.n_steps));
-        kernels().adam_step(
-            {settings_.learning_rate, a, b, unbias_mean, unbias_square, settings_.epsilon},
-            gradient_.data(), static_cast<Index>(gradient_.size()), state_.mean, state_.square,
-            state_.vector);
-    }
-
-    void cap_norms()
-    {
-        if (settings_.max_weight_norm <= 0.0) return;
-        for (Index p = 0; p < n_planes_; ++p) {
-            double* w = state_.vector + p * n_inputs_;
-            const double norm = std::sqrt(dot(w, w, n_inputs_));
-            if (norm > settings_.max_weight_norm)
-                for (Index j = 0; j < n_inputs_; ++j) w[j] *= settings_.max_weight_norm / norm;
-        }
     }
 
     Planes<T> planes_;
@@ -267,11 +200,8 @@ class AdamEpoch {
     Strided<T> X_;
     std::vector<Label> labels_;  // side by side: one miss per row instead of two
     const Index* order_end_ = nullptr;
-    const AdamSettings settings_;
-    AdamState& state_;
     OwnedSums total_;
-    Vector gradient_, coefficients_;
-    bool planes_not_yet_assigned_ = true;
+    AdamSteps steps_;
 };
 
 }  // namespace geomix

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "aligned.h"
+#include "sparse_table.h"
 #include "threads.h"
 #include "vectors.h"
 
@@ -88,7 +89,8 @@ class OwnedModel {
                  weight_columns_.view(), own_.class_start.data(), own_.n_columns, n_kept,
                  n_rotated, n_frequencies, n_lifted, n_planes, size(own_.class_start) - 1,
                  keeps_all, own_.sharpness, own_.temperature,
-                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 0.0};
+                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 0.0, nullptr, nullptr};
+        if (n_frequencies == 0) prepare_for_sparse();
     }
     OwnedModel(const OwnedModel&) = delete;
 
@@ -102,13 +104,12 @@ class OwnedModel {
                m.n_frequencies * (m.n_rotated + 16) + m.n_planes * (m.n_lifted + 16);
     }
 
-    // Runs block(first_row, n_rows, scratch) over all rows.
+    // Runs block(first_row, n_rows, scratch) over all rows; `room` numbers of scratch.
     template <class Block>
-    void by_blocks(Index n_rows, Block block) const
+    static void by_blocks(Index n_rows, Index multiply_adds, Index room, Block block)
     {
         const Index n_blocks = padded(n_rows, ROWS_PER_BLOCK) / ROWS_PER_BLOCK;
-        const int n_threads = threads_for(n_rows * cost(), n_blocks);
-        const Index room = answer_scratch(view_);
+        const int n_threads = threads_for(multiply_adds, n_blocks);
         Aligned<double> scratch(static_cast<std::size_t>(room * n_threads));
         in_parallel(n_threads, [&](int t) {
             for (Index b = n_blocks * t / n_threads; b < n_blocks * (t + 1) / n_threads; ++b) {
@@ -122,21 +123,56 @@ class OwnedModel {
     void answer(Strided<double> X, Index n_rows, const Answers& out) const
     {
         const Model& m = view_;
-        by_blocks(n_rows, [&](Index first, Index n, double* scratch) {
-            const auto at = [&](double* all, Index width) {
-                return all ? all + first * width : nullptr;
-            };
-            kernels().answer(m, {X.data + first * X.row_step, X.row_step, X.column_step}, n,
-                             {at(out.plane_scores, m.n_planes), at(out.responsibilities, m.n_planes),
-                              at(out.class_scores, m.n_classes), at(out.probabilities, m.n_classes)},
-                             scratch);
-        });
+        by_blocks(n_rows, n_rows * cost(), answer_scratch(m),
+                  [&](Index first, Index n, double* scratch) {
+                      const Strided<double> rows{X.data + first * X.row_step, X.row_step,
+                                                 X.column_step};
+                      kernels().answer(m, rows, n, from_row(out, first), scratch);
+                  });
+    }
+
+    // The same for sparse rows; only for models without frequencies.
+    void answer(const SparseTable& X, const Answers& out) const
+    {
+        const Model& m = view_;
+        const Sparse& all = X.view();
+        by_blocks(X.n_rows(), m.n_planes * (X.n_entries() + 16 * X.n_rows()), score_scratch(m),
+                  [&](Index first, Index n, double* scratch) {
+                      const Sparse rows{all.values, all.columns, all.start + first, nullptr, n};
+                      kernels().sparse.answer(m, rows, from_row(out, first), scratch);
+                  });
     }
 
   private:
     template <class V>
     static Index size(const V& v) { return static_cast<Index>(v.size()); }
     static const double* given(const Vector& v) { return v.empty() ? nullptr : v.data(); }
+
+    Answers from_row(const Answers& out, Index first) const
+    {
+        const auto at = [&](double* all, Index width) {
+            return all ? all + first * width : nullptr;
+        };
+        return {at(out.plane_scores, view_.n_planes), at(out.responsibilities, view_.n_planes),
+                at(out.class_scores, view_.n_classes), at(out.probabilities, view_.n_classes)};
+    }
+
+    void prepare_for_sparse()
+    {
+        const Index n_kept = size(own_.kept), n_planes = size(own_.biases);
+        place_.assign(static_cast<std::size_t>(own_.n_columns), -1);
+        Vector shift(own_.kept.size());
+        for (Index j = 0; j < n_kept; ++j) {
+            place_[own_.kept[j]] = static_cast<std::int32_t>(j);
+            shift[j] = own_.mean[j] * own_.scale[j];  // the scale is inverse by now
+        }
+        sparse_constants_.resize(static_cast<std::size_t>(padded(n_planes, DOUBLES)));
+        for (Index p = 0; p < n_planes; ++p)
+            sparse_constants_[p] =
+                own_.biases[p] - dot(own_.weights.data() + p * n_kept, shift.data(), n_kept);
+        view_.place = place_.data();
+        view_.sparse_constants = sparse_constants_.data();
+    }
 
     // Planes over rotated columns are planes over the columns: W (R u) = (W R) u.
     void fold_rotation()
@@ -164,6 +200,8 @@ class OwnedModel {
 
     ModelNumbers own_;
     OwnedColumns rotation_columns_, frequency_columns_, weight_columns_;
+    std::vector<std::int32_t> place_;
+    Vector sparse_constants_;
     Model view_;
 };
 

@@ -2,15 +2,15 @@
 //
 // A call costs what it computes: no argument tuple (vectorcall), no array wrapper, no lock. The
 // object never changes after it is made, so any number of threads may call it.
-#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include "bind_scorer.h"
 
-#include <numpy/arrayobject.h>
 #include <structmember.h>
 
 #include <cstddef>
-#include <cstring>
 #include <new>
+
+#include "bind.h"
+#include "bind_one_row.h"
 
 namespace geomix {
 namespace {
@@ -23,116 +23,6 @@ struct Scorer {
 };
 
 PyTypeObject* scorer_type = nullptr;
-
-// Room for numbers: on the stack for nearly every model, on the heap for the rest.
-class Room {
-  public:
-    explicit Room(Index n) : at_(n <= few ? stack_ : static_cast<double*>(heap(n))) {}
-    ~Room()
-    {
-        if (at_ != stack_) PyMem_RawFree(at_);
-    }
-    Room(const Room&) = delete;
-    double* get() const { return at_; }
-
-  private:
-    static constexpr Index few = 4096;
-    static void* heap(Index n) { return PyMem_RawMalloc(static_cast<std::size_t>(n) * 8); }
-    alignas(64) double stack_[few];
-    double* at_;
-};
-
-bool wrong_length(Index got, Index expected)
-{
-    PyErr_Format(PyExc_ValueError, "Got a row of %zd numbers; expected %zd, one for each column.",
-                 static_cast<Py_ssize_t>(got), static_cast<Py_ssize_t>(expected));
-    return false;
-}
-
-bool read_sequence(PyObject* row, Index n, double* to)
-{
-    PyObject** items = PySequence_Fast_ITEMS(row);
-    if (PySequence_Fast_GET_SIZE(row) != n) return wrong_length(PySequence_Fast_GET_SIZE(row), n);
-    for (Index j = 0; j < n; ++j) {
-        to[j] = PyFloat_CheckExact(items[j]) ? PyFloat_AS_DOUBLE(items[j])
-                                             : PyFloat_AsDouble(items[j]);
-        if (to[j] == -1.0 && PyErr_Occurred()) return false;
-        // PyFloat_AsDouble may run Python code, and that may shorten a list.
-        if (PySequence_Fast_GET_SIZE(row) != n) return wrong_length(PySequence_Fast_GET_SIZE(row), n);
-        items = PySequence_Fast_ITEMS(row);
-    }
-    return true;
-}
-
-bool read_converted(PyArrayObject* row, Index n, double* to)
-{
-    const char kind = PyArray_DESCR(row)->kind;
-    if (std::strchr("fiub", kind) == nullptr ||
-        PyObject_HasAttrString(reinterpret_cast<PyObject*>(row), "mask")) {
-        PyErr_Format(PyExc_TypeError, "Got a row of %R; expected plain real numbers.",
-                     PyArray_DESCR(row));
-        return false;
-    }
-    PyObject* plain = PyArray_FromArray(row, PyArray_DescrFromType(NPY_DOUBLE),
-                                        NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST);
-    if (plain == nullptr) return false;
-    std::memcpy(to, PyArray_DATA(reinterpret_cast<PyArrayObject*>(plain)),
-                static_cast<std::size_t>(n) * sizeof(double));
-    Py_DECREF(plain);
-    return true;
-}
-
-// The row's numbers: those of the array itself, or a copy in `room`; null with an error set.
-const double* read_row(PyObject* row, Index n, double* room)
-{
-    if (PyArray_Check(row)) {
-        auto* array = reinterpret_cast<PyArrayObject*>(row);
-        if (PyArray_NDIM(array) != 1) {
-            PyErr_Format(PyExc_ValueError, "Got a row with %d dimensions; expected 1.",
-                         PyArray_NDIM(array));
-            return nullptr;
-        }
-        if (PyArray_DIM(array, 0) != n)
-            return wrong_length(PyArray_DIM(array, 0), n), nullptr;
-        if (PyArray_TYPE(array) == NPY_DOUBLE && PyArray_CheckExact(row) &&
-            PyArray_ISCARRAY_RO(array))
-            return static_cast<const double*>(PyArray_DATA(array));
-        return read_converted(array, n, room) ? room : nullptr;
-    }
-    if (PyList_CheckExact(row) || PyTuple_CheckExact(row))
-        return read_sequence(row, n, room) ? room : nullptr;
-    PyErr_Format(PyExc_TypeError, "Got a row of type %s; expected a 1-d array, a list or a tuple.",
-                 Py_TYPE(row)->tp_name);
-    return nullptr;
-}
-
-// `out` if it can take the probabilities, or a new array; a new reference either way.
-PyObject* place_for(PyObject* out, Index n_classes)
-{
-    if (out == nullptr || out == Py_None) {
-        npy_intp shape[1] = {static_cast<npy_intp>(n_classes)};
-        return PyArray_SimpleNew(1, shape, NPY_DOUBLE);
-    }
-    if (!PyArray_Check(out)) {
-        PyErr_Format(PyExc_TypeError, "Got out of type %s; expected a float64 array.",
-                     Py_TYPE(out)->tp_name);
-        return nullptr;
-    }
-    auto* array = reinterpret_cast<PyArrayObject*>(out);
-    if (PyArray_TYPE(array) != NPY_DOUBLE) {
-        PyErr_SetString(PyExc_TypeError, "out must be an array of float64.");
-        return nullptr;
-    }
-    if (PyArray_NDIM(array) != 1 || PyArray_DIM(array, 0) != n_classes ||
-        !PyArray_ISCARRAY(array)) {
-        PyErr_Format(PyExc_ValueError,
-                     "out must be a writeable, contiguous array of shape (%zd,).",
-                     static_cast<Py_ssize_t>(n_classes));
-        return nullptr;
-    }
-    Py_INCREF(out);
-    return out;
-}
 
 bool only_row(Py_ssize_t n_args, PyObject* names)
 {
@@ -166,11 +56,6 @@ PyObject* call(PyObject* object, PyObject* const* args, std::size_t flags, PyObj
     return place;
 }
 
-struct RowAnswers {
-    double *z, *a, *s, *p;
-    Index code, plane;
-};
-
 Index argmax(const double* values, Index first, Index end)
 {
     Index best = first;
@@ -179,35 +64,51 @@ Index argmax(const double* values, Index first, Index end)
     return best;
 }
 
-// Everything about one row; `numbers` has room for 2 (n_planes + n_classes).
-RowAnswers answers_for(const Model& m, const double* row, double* numbers, double* scratch)
-{
-    RowAnswers all{};
-    all.z = numbers;
-    all.a = all.z + m.n_planes;
-    all.s = all.a + m.n_planes;
-    all.p = all.s + m.n_classes;
-    kernels().answer_row(m, row, {all.z, all.a, all.s, all.p}, scratch);
-    all.code = argmax(all.s, 0, m.n_classes);
-    all.plane = argmax(all.a, m.class_start[all.code], m.class_start[all.code + 1]);
-    return all;
-}
+// Everything about one row, for answers that are more than probabilities.
+class RowAnswers {
+  public:
+    const double *row, *z, *p;  // the row is null where reading it failed, with an error set
+    Index code, plane;
+
+    RowAnswers(const Scorer* self, PyObject* const* args, Py_ssize_t n_args)
+        : row(nullptr), room_(n_room(self->model->view()))
+    {
+        if (!only_row(n_args, nullptr)) return;
+        const Model& m = self->model->view();
+        if (room_.get() == nullptr) {
+            PyErr_NoMemory();
+            return;
+        }
+        row = read_row(args[0], m.n_columns, room_.get());
+        if (row != nullptr) answer(m, room_.get() + padded(m.n_columns, DOUBLES));
+    }
+
+  private:
+    static Index n_room(const Model& m)
+    {
+        return padded(m.n_columns, DOUBLES) + row_scratch(m) + 2 * (m.n_planes + m.n_classes);
+    }
+
+    void answer(const Model& m, double* scratch)
+    {
+        double* scores = scratch + row_scratch(m);
+        double* a = scores + m.n_planes;
+        double* s = a + m.n_planes;
+        double* probabilities = s + m.n_classes;
+        kernels().answer_row(m, row, {scores, a, s, probabilities}, scratch);
+        code = argmax(s, 0, m.n_classes);
+        plane = argmax(a, m.class_start[code], m.class_start[code + 1]);
+        z = scores, p = probabilities;
+    }
+
+    Room room_;
+};
 
 PyObject* predict(PyObject* object, PyObject* const* args, Py_ssize_t n_args)
 {
     auto* self = reinterpret_cast<Scorer*>(object);
-    if (!only_row(n_args, nullptr)) return nullptr;
-    const Model& m = self->model->view();
-    const Index n_answers = 2 * (m.n_planes + m.n_classes);
-    const Room room(m.n_columns + row_scratch(m) + n_answers);
-    if (room.get() == nullptr) return PyErr_NoMemory();
-    const double* row = read_row(args[0], m.n_columns, room.get());
-    if (row == nullptr) return nullptr;
-    double* numbers = room.get() + m.n_columns + row_scratch(m);
-    const RowAnswers all = answers_for(m, row, numbers, room.get() + m.n_columns);
-    PyObject* label = PyTuple_GET_ITEM(self->labels, all.code);
-    Py_INCREF(label);
-    return label;
+    const RowAnswers all(self, args, n_args);
+    return all.row == nullptr ? nullptr : Py_NewRef(PyTuple_GET_ITEM(self->labels, all.code));
 }
 
 // Contribution of every column to the score of `plane`, or None if the lift has no such thing.
@@ -231,21 +132,15 @@ PyObject* contributions_to(Scorer* self, Index plane, const double* row)
 PyObject* explain(PyObject* object, PyObject* const* args, Py_ssize_t n_args)
 {
     auto* self = reinterpret_cast<Scorer*>(object);
-    if (!only_row(n_args, nullptr)) return nullptr;
-    const Model& m = self->model->view();
-    const Index n_answers = 2 * (m.n_planes + m.n_classes);
-    const Room room(m.n_columns + row_scratch(m) + n_answers);
-    if (room.get() == nullptr) return PyErr_NoMemory();
-    const double* row = read_row(args[0], m.n_columns, room.get());
-    if (row == nullptr) return nullptr;
-    double* numbers = room.get() + m.n_columns + row_scratch(m);
-    const RowAnswers all = answers_for(m, row, numbers, room.get() + m.n_columns);
-    PyObject* contributions = contributions_to(self, all.plane, row);
+    const RowAnswers all(self, args, n_args);
+    if (all.row == nullptr) return nullptr;
+    PyObject* contributions = contributions_to(self, all.plane, all.row);
     if (contributions == nullptr) return nullptr;
+    const Index first = self->model->view().class_start[all.code];
     return PyObject_CallFunction(self->explanation, "OnddN",
                                  PyTuple_GET_ITEM(self->labels, all.code),
-                                 static_cast<Py_ssize_t>(all.plane - m.class_start[all.code]),
-                                 all.p[all.code], all.z[all.plane], contributions);
+                                 static_cast<Py_ssize_t>(all.plane - first), all.p[all.code],
+                                 all.z[all.plane], contributions);
 }
 
 void dealloc(PyObject* object)

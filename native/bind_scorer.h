@@ -9,9 +9,6 @@
 
 namespace geomix {
 
-// Prepares the type; false with a Python error set.
-bool ready_scorer_type();
-
 // labels : tuple, one per class;  contributions : float64 array (n_planes, n_columns) whose
 // products with the standardised row explain a plane's score, or None;
 // explanation : called as explanation(label, plane, probability, score, contributions).

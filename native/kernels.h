@@ -65,6 +65,24 @@ struct Columns {
     bool halved;
 };
 
+// Rows of a sparse matrix (CSR): row i holds values[k] in columns[k], k from start[i] to
+// start[i + 1], its columns rising. `order` says which rows; null: as they stand.
+struct Sparse {
+    const double* values;
+    const std::int32_t* columns;
+    const Index* start;
+    const Index* order;
+    Index n_rows;
+};
+
+// Planes over centred sparse rows: weights by columns, never halved, and what is left for every
+// row alike, constants = b - W shift, padded to the width of the columns.
+struct SparsePlanes {
+    Problem<double> problem;
+    Columns columns;
+    const double* constants;
+};
+
 // Everything that answers a row. Matrices hold one output per row: rotation (n_rotated, n_kept),
 // frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted).
 struct Model {
@@ -76,6 +94,10 @@ struct Model {
     Index n_columns, n_kept, n_rotated, n_frequencies, n_lifted, n_planes, n_classes;
     bool keeps_all;
     double sharpness, temperature, frequency_scale;
+    // For sparse rows of a model without frequencies: the place of each column among the kept
+    // ones, or -1, and b - W (mean / scale), padded to whole packs.
+    const std::int32_t* place;
+    const double* sparse_constants;
 };
 
 // Where the answers to a block of rows go, all row-major; null means not wanted.
@@ -103,6 +125,23 @@ struct TypedKernels {
                      const T* panel, Index n_groups, T* out);
 };
 
+// The same over sparse rows, at most ROWS_PER_BLOCK of them; `labels` holds no X, and scratch
+// sparse_scratch(problem) numbers. Sums::weights_gradient is left alone: `gradient` adds it up.
+struct SparseKernels {
+    // slopes : (n_rows, width), what lies beyond the planes is left as it is.
+    void (*terms)(const SparsePlanes&, const Sparse&, const PanelRows<double>& labels, Sums&,
+                  double* slopes, double* scratch);
+    double (*cross_entropy)(const SparsePlanes&, const Sparse&, const PanelRows<double>& labels,
+                            double* scratch);
+    void (*class_scores)(const SparsePlanes&, const Sparse&, double* out, double* scratch);
+    // Adds slopes times rows, of the columns from `low` up to `high`, row after row; any number
+    // of rows. gradient : laid out like the numbers of `Columns`.
+    void (*gradient)(const Sparse&, const double* slopes, Index width, Index n_inputs, Index low,
+                     Index high, double* gradient);
+    // As Kernels::answer; scratch holds score_scratch(model) numbers.
+    void (*answer)(const Model&, const Sparse& X, const Answers&, double* scratch);
+};
+
 // Sums over rows of the negative log-likelihood of softmax(b s) and what its derivatives need.
 struct Likelihood {
     double loss, slope, curvature;
@@ -112,6 +151,7 @@ struct Kernels {
     const char* name;
     TypedKernels<double> f64;
     TypedKernels<float> f32;
+    SparseKernels sparse;
     // n_rows <= ROWS_PER_BLOCK rows; scratch holds answer_scratch(model) numbers.
     void (*answer)(const Model&, Strided<double> X, Index n_rows, const Answers&, double* scratch);
     // One row; scratch holds row_scratch(model) numbers.
@@ -149,10 +189,22 @@ static inline Index terms_scratch(const Problem<T>& problem, Index n_groups)
            (n_groups * problem.n_planes + 3 * problem.n_planes + 2 * problem.n_classes);
 }
 
+// Scores of a block and a row of them for every lane.
+static inline Index sparse_scratch(const Problem<double>& problem)
+{
+    return terms_scratch(problem, ROWS_PER_BLOCK / DOUBLES) +
+           DOUBLES * padded(problem.n_planes, DOUBLES);
+}
+
+static inline Index score_scratch(const Model& m)
+{
+    return ROWS_PER_BLOCK * (2 * m.n_planes + 2 * m.n_classes);
+}
+
 static inline Index answer_scratch(const Model& m)
 {
-    return ROWS_PER_BLOCK * (m.n_kept + m.n_rotated + m.n_lifted + m.n_frequencies +
-                             2 * m.n_planes + 2 * m.n_classes);
+    return ROWS_PER_BLOCK * (m.n_kept + m.n_rotated + m.n_lifted + m.n_frequencies) +
+           score_scratch(m);
 }
 
 static inline Index row_scratch(const Model& m)

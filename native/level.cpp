@@ -5,6 +5,7 @@
 #include "kernels.h"
 #include "panel.h"
 #include "predict.h"
+#include "sparse.h"
 #include "terms.h"
 
 #define GEOMIX_TEXT_OF(name) #name
@@ -60,6 +61,7 @@ const Kernels table = {
     GEOMIX_TEXT(GEOMIX_LEVEL),
     {pack<double>, terms<double>, cross_entropy<double>, class_scores<double>, multiply<double>},
     {pack<float>, terms<float>, cross_entropy<float>, class_scores<float>, multiply<float>},
+    {sparse_terms, sparse_cross_entropy, sparse_class_scores, sparse_gradient, sparse_answer},
     answer,
     answer_row,
     fourier<double>,

@@ -78,39 +78,33 @@ static void fourier_block(const Model& m, const double* angles, Index n_groups, 
 }
 
 struct BlockScratch {
-    double *kept, *rotated, *angles, *lifted, *z, *a, *s, *e;
+    double *kept, *rotated, *angles, *lifted, *scores;
     BlockScratch(const Model& m, double* at)
     {
         kept = at;
         rotated = kept + ROWS_PER_BLOCK * m.n_kept;
         angles = rotated + ROWS_PER_BLOCK * m.n_rotated;
         lifted = angles + ROWS_PER_BLOCK * m.n_frequencies;
-        z = lifted + ROWS_PER_BLOCK * m.n_lifted;
+        scores = lifted + ROWS_PER_BLOCK * m.n_lifted;
+    }
+};
+
+struct ScoreScratch {
+    double *z, *a, *s, *e;
+    ScoreScratch(const Model& m, double* at)
+    {
+        z = at;
         a = z + ROWS_PER_BLOCK * m.n_planes;
         s = a + ROWS_PER_BLOCK * m.n_planes;
         e = s + ROWS_PER_BLOCK * m.n_classes;
     }
 };
 
-static void answer(const Model& m, Strided<double> X, Index n_rows, const Answers& out,
-                   double* scratch)
+// From the plane scores of a block to what is wanted of it.
+static void answer_scores(const Model& m, Index n_rows, const Answers& out, const ScoreScratch& at)
 {
     constexpr int n = DOUBLES;
-    const BlockScratch at(m, scratch);
     const Index n_groups = padded(n_rows, n) / n;
-    standardize_block(m, X, n_rows, at.kept);
-    const double* phi = at.kept;
-    if (m.rotation) {
-        multiply<double>(m.rotation, nullptr, m.n_rotated, m.n_kept, phi, n_groups, at.rotated);
-        phi = at.rotated;
-    }
-    if (m.frequencies) {
-        multiply<double>(m.frequencies, nullptr, m.n_frequencies, m.n_rotated, phi, n_groups,
-                         at.angles);
-        fourier_block(m, at.angles, n_groups, at.lifted);
-        phi = at.lifted;
-    }
-    multiply<double>(m.weights, m.biases, m.n_planes, m.n_lifted, phi, n_groups, at.z);
     if (out.plane_scores) unpack(at.z, n_rows, m.n_planes, out.plane_scores);
     if (!out.responsibilities && !out.class_scores && !out.probabilities) return;
     const Pack<double> temperature = splat(m.temperature);
@@ -131,6 +125,28 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
     if (out.responsibilities) unpack(at.a, n_rows, m.n_planes, out.responsibilities);
     if (out.class_scores) unpack(at.s, n_rows, m.n_classes, out.class_scores);
     if (out.probabilities) unpack(at.e, n_rows, m.n_classes, out.probabilities);
+}
+
+static void answer(const Model& m, Strided<double> X, Index n_rows, const Answers& out,
+                   double* scratch)
+{
+    constexpr int n = DOUBLES;
+    const BlockScratch at(m, scratch);
+    const Index n_groups = padded(n_rows, n) / n;
+    standardize_block(m, X, n_rows, at.kept);
+    const double* phi = at.kept;
+    if (m.rotation) {
+        multiply<double>(m.rotation, nullptr, m.n_rotated, m.n_kept, phi, n_groups, at.rotated);
+        phi = at.rotated;
+    }
+    if (m.frequencies) {
+        multiply<double>(m.frequencies, nullptr, m.n_frequencies, m.n_rotated, phi, n_groups,
+                         at.angles);
+        fourier_block(m, at.angles, n_groups, at.lifted);
+        phi = at.lifted;
+    }
+    multiply<double>(m.weights, m.biases, m.n_planes, m.n_lifted, phi, n_groups, at.scores);
+    answer_scores(m, n_rows, out, ScoreScratch(m, at.scores));
 }
 
 // Lifted rows alone (the model's frequencies and nothing else), row-major.

@@ -81,6 +81,8 @@ struct OwnedSums {
 template <class T>
 class Rows {
   public:
+    using Number = T;
+
     Rows(Strided<T> X, const Index* y, const double* weight, Index n_rows, Index n_columns)
         : n_rows_(n_rows), n_columns_(n_columns), n_groups_(padded(n_rows, group) / group),
           X_(n_groups_ * group * n_columns), y_(n_groups_ * group), weight_(n_groups_ * group)

@@ -62,8 +62,11 @@ GEOMIX_INLINE Pack<T> group_terms(const Problem<T>& problem, Pack<T> y, Pack<T> 
     return (logarithm<T>(sum.total) - expected) * weight;
 }
 
+// Sums over rows whose plane scores lie at the beginning of the scratch, where the slopes come to
+// lie: everything but the gradient of the weights.
 template <class T>
-static void terms(const Problem<T>& problem, const PanelRows<T>& rows, Sums& sums, T* scratch)
+static void terms_of_scores(const Problem<T>& problem, const PanelRows<T>& rows, Sums& sums,
+                            T* scratch)
 {
     constexpr int n = lanes<T>;
     const Index n_planes = problem.n_planes;
@@ -75,8 +78,6 @@ static void terms(const Problem<T>& problem, const PanelRows<T>& rows, Sums& sum
     at.s = at.usage + n_planes * n;
     at.e = at.s + problem.n_classes * n;
     for (Index i = 0; i < 2 * n_planes * n; ++i) at.bias[i] = T(0);
-    multiply<T>(problem.weights, problem.biases, n_planes, problem.n_inputs, rows.X, rows.n_groups,
-                z);
     double loss = 0.0, row_weight = 0.0;
     for (Index g = 0; g < rows.n_groups; ++g) {
         const Pack<T> weight = load(rows.weight + g * n);
@@ -90,18 +91,16 @@ static void terms(const Problem<T>& problem, const PanelRows<T>& rows, Sums& sum
         sums.biases_gradient[p] += sum_as_double<T>(load(at.bias + p * n));
         sums.usage[p] += sum_as_double<T>(load(at.usage + p * n));
     }
-    add_gradient<T>(z, n_planes, rows.X, problem.n_inputs, rows.n_groups, sums.weights_gradient);
 }
 
 template <class T>
-static double cross_entropy(const Problem<T>& problem, const PanelRows<T>& rows, T* scratch)
+static double cross_entropy_of_scores(const Problem<T>& problem, const PanelRows<T>& rows,
+                                      T* scratch)
 {
     constexpr int n = lanes<T>;
     T* a = scratch + rows.n_groups * problem.n_planes * n;
     T* s = a + 3 * problem.n_planes * n;
     T* e = s + problem.n_classes * n;
-    multiply<T>(problem.weights, problem.biases, problem.n_planes, problem.n_inputs, rows.X,
-                rows.n_groups, scratch);
     double loss = 0.0;
     for (Index g = 0; g < rows.n_groups; ++g) {
         pool_group<T, false>(scratch + g * problem.n_planes * n, problem.class_start,
@@ -117,20 +116,49 @@ static double cross_entropy(const Problem<T>& problem, const PanelRows<T>& rows,
 }
 
 template <class T>
-static void class_scores(const Problem<T>& problem, const PanelRows<T>& rows, Index n_rows,
-                         double* out, T* scratch)
+static void class_scores_of_scores(const Problem<T>& problem, Index n_groups, Index n_rows,
+                                   double* out, T* scratch)
 {
     constexpr int n = lanes<T>;
-    T* a = scratch + rows.n_groups * problem.n_planes * n;
+    T* a = scratch + n_groups * problem.n_planes * n;
     T* s = a + 3 * problem.n_planes * n;
-    multiply<T>(problem.weights, problem.biases, problem.n_planes, problem.n_inputs, rows.X,
-                rows.n_groups, scratch);
-    for (Index g = 0; g < rows.n_groups; ++g) {
+    for (Index g = 0; g < n_groups; ++g) {
         pool_group<T, false>(scratch + g * problem.n_planes * n, problem.class_start,
                              problem.n_classes, problem.sharpness, s, a);
         const Index left = n_rows - g * n < n ? n_rows - g * n : n;
         unpack(s, left, problem.n_classes, out + g * n * problem.n_classes);
     }
+}
+
+template <class T>
+GEOMIX_INLINE void plane_scores(const Problem<T>& problem, const PanelRows<T>& rows, T* z)
+{
+    multiply<T>(problem.weights, problem.biases, problem.n_planes, problem.n_inputs, rows.X,
+                rows.n_groups, z);
+}
+
+template <class T>
+static void terms(const Problem<T>& problem, const PanelRows<T>& rows, Sums& sums, T* scratch)
+{
+    plane_scores(problem, rows, scratch);
+    terms_of_scores(problem, rows, sums, scratch);
+    add_gradient<T>(scratch, problem.n_planes, rows.X, problem.n_inputs, rows.n_groups,
+                    sums.weights_gradient);
+}
+
+template <class T>
+static double cross_entropy(const Problem<T>& problem, const PanelRows<T>& rows, T* scratch)
+{
+    plane_scores(problem, rows, scratch);
+    return cross_entropy_of_scores(problem, rows, scratch);
+}
+
+template <class T>
+static void class_scores(const Problem<T>& problem, const PanelRows<T>& rows, Index n_rows,
+                         double* out, T* scratch)
+{
+    plane_scores(problem, rows, scratch);
+    class_scores_of_scores(problem, rows.n_groups, n_rows, out, scratch);
 }
 
 // With p = softmax(b s): loss = sum w (log sum exp(b s) - b s_y), slope = sum w (E_p[s] - s_y),

@@ -55,6 +55,7 @@ __all__ = [
     "silhouettes",
     "simd",
     "softmax",
+    "sparse_predictor",
     "training_rows",
 ]
 
@@ -91,12 +92,20 @@ class NumpyRows:
 
 
 class NativeRows:
-    """The same rows packed for the native kernel, in float64 or float32 as ``X`` is."""
+    """The same rows packed for the native kernel.
 
-    def __init__(self, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        self.is_single = X.dtype == np.float32
-        make = _native.Rows32 if self.is_single else _native.Rows64
-        self.packed = make(plain(X), _codes(y), _doubles(weight))
+    Dense rows are computed with in float64 or float32 as they are, sparse ones in float64.
+    """
+
+    def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
+        labels = _codes(y), _doubles(weight)
+        if isinstance(X, CenteredSparse):
+            self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
+            self._solver = _native.SparseMinimizer
+        elif X.dtype == np.float32:
+            self.packed, self._solver = _native.Rows32(plain(X), *labels), _native.Minimizer32
+        else:
+            self.packed, self._solver = _native.Rows64(plain(X), *labels), _native.Minimizer64
         self._total_weight = float(np.sum(weight))
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
@@ -111,10 +120,9 @@ class NativeRows:
 
     def minimizer(self, descent: Descent) -> Any:
         """The native L-BFGS over these rows, before its first step."""
-        make = _native.Minimizer32 if self.is_single else _native.Minimizer64
         problem = descent.sharpness, descent.label_smoothing, descent.coefficients
         ends = descent.tol, descent.value_tol
-        return make(self.packed, *_numbers(descent.planes), *problem, *ends)
+        return self._solver(self.packed, *_numbers(descent.planes), *problem, *ends)
 
 
 TrainingRows: TypeAlias = "NumpyRows | NativeRows"
@@ -122,9 +130,7 @@ TrainingRows: TypeAlias = "NumpyRows | NativeRows"
 
 def training_rows(X: Matrix, y: IntArray, weight: FloatArray) -> TrainingRows:
     """Lifted rows with class codes and weights, ready for many passes."""
-    if is_native and not isinstance(X, CenteredSparse):
-        return NativeRows(X, y, weight)
-    return NumpyRows(X, y, weight)
+    return NativeRows(X, y, weight) if is_native else NumpyRows(X, y, weight)
 
 
 def batch_terms(
@@ -180,16 +186,16 @@ class Descended(NamedTuple):
 def minimize(rows: TrainingRows, descent: Descent) -> Descended:
     """Go down from the descent's planes."""
     if not isinstance(rows, NativeRows):
-        return _minimize_in_python(rows, descent)
+        return _minimize_with_scipy(rows, descent)
     solver = rows.minimizer(descent)
     if descent.on_iterate is not None:
-        return _by_steps(solver, solver.step, descent)
+        return _by_steps(solver, descent)
     status, values = solver.run(descent.max_iter)
     planes = descent.planes.with_vector(solver.vector) if values else descent.planes
     return Descended(planes, status in ("optimal", "converged"), values)
 
 
-def _minimize_in_python(rows: NumpyRows, descent: Descent) -> Descended:
+def _minimize_with_scipy(rows: NumpyRows, descent: Descent) -> Descended:
     start, value = descent.planes, np.inf
     values: list[float] = []
 
@@ -199,10 +205,6 @@ def _minimize_in_python(rows: NumpyRows, descent: Descent) -> Descended:
         terms = rows.terms(at, descent.sharpness, descent.label_smoothing)
         value, gradient = penalised(terms, at, descent.coefficients)
         return value, gradient
-
-    if is_native:  # sparse rows: the same solver as for dense ones, asking Python for gradients
-        solver = _native.Lbfgs(start.as_vector(), descent.tol, descent.value_tol)
-        return _by_steps(solver, lambda: solver.step(objective), descent)
 
     def on_iterate(vector: FloatArray) -> None:
         values.append(value)
@@ -220,10 +222,10 @@ def _minimize_in_python(rows: NumpyRows, descent: Descent) -> Descended:
     return Descended(start.with_vector(vector), converged, values)
 
 
-def _by_steps(solver: Any, step: Callable[[], str], descent: Descent) -> Descended:
+def _by_steps(solver: Any, descent: Descent) -> Descended:
     planes, values = descent.planes, list[float]()
     for _ in range(descent.max_iter):
-        status = step()
+        status = solver.step()
         if status in ("optimal", "stuck"):
             return Descended(planes, status == "optimal", values)
         planes = planes.with_vector(solver.vector)
@@ -239,35 +241,33 @@ def _by_steps(solver: Any, step: Callable[[], str], descent: Descent) -> Descend
 
 
 def adam_epoch(
-    X: FloatArray,
+    X: Matrix,
     y: IntArray,
     weight: FloatArray,
     order: IntArray,
     planes: Planes,
     state: AdamState,
     usage: FloatArray,
+    prepared: TrainingRows | None = None,
     **settings: float,
 ) -> tuple[Planes, AdamState, FloatArray, float]:
     """One native epoch over the rows in ``order``: planes, state, usage, and mean objective.
 
-    settings : sharpness, label_smoothing, batch_size, learning_rate, l2, usage_beta,
-    usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm (0: none).
+    ``prepared`` are the same rows if they are at hand: sparse rows would be prepared for
+    each epoch anew. settings : sharpness, label_smoothing, batch_size, learning_rate, l2,
+    usage_beta, usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm
+    (0: none).
     """
     vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
     usage = usage.copy()
-    loss, n_steps = _native.adam_epoch(
-        plain(X),
-        _codes(y),
-        _doubles(weight),
-        _codes(order),
-        planes.class_start,
-        vector,
-        mean,
-        square,
-        usage,
-        state.n_steps,
-        **settings,
+    adam = _native.Adam(
+        planes.class_start, vector, mean, square, usage, state.n_steps, **settings
     )
+    if isinstance(X, CenteredSparse):
+        rows: Any = prepared or training_rows(X, y, weight)
+        loss, n_steps = adam.epoch(rows.packed, _codes(order))
+    else:
+        loss, n_steps = adam.epoch(plain(X), _codes(y), _doubles(weight), _codes(order))
     return planes.with_vector(vector), AdamState(mean, square, n_steps), usage, loss
 
 
@@ -362,6 +362,41 @@ def predictor(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class NativeSparsePredictor:
+    """Answers CSR rows from their entries alone. Equal to a dense row's answer but for rounding:
+    the mean is taken off every plane's score at once, and not from each number of the row."""
+
+    dense: Any
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        return self.dense.predict_proba(*_csr(X))
+
+    def class_scores(self, X: Any) -> FloatArray:
+        return self.dense.class_scores(*_csr(X))
+
+    def plane_scores(self, X: Any) -> FloatArray:
+        return self.dense.plane_scores(*_csr(X))
+
+    def responsibilities(self, X: Any) -> FloatArray:
+        return self.dense.responsibilities(*_csr(X))
+
+
+def sparse_predictor(
+    dense: Predictor,
+    standardize: Standardize,
+    lift: Lift,
+    planes: Planes,
+    sharpness: float,
+    temperature: float,
+) -> Predictor:
+    """What answers CSR rows, given what answers dense ones."""
+    if not is_native or lift.kind != "linear" or standardize.rotation is not None:
+        # NumPy's way says why such rows cannot stay sparse.
+        return NumpyPredictor(standardize, lift, planes, sharpness, temperature)
+    return NativeSparsePredictor(dense)
+
+
 def scorer(
     predictor: Predictor, labels: Any, standardize: Standardize, lift: Lift, planes: Planes
 ) -> Scorer:
@@ -392,6 +427,15 @@ def _doubles(X: Any) -> FloatArray:
 
 def _codes(y: IntArray) -> IntArray:
     return np.ascontiguousarray(y, dtype=np.int64)
+
+
+def _csr(X: Any) -> tuple[FloatArray, IntArray, IntArray]:
+    """Data, indices and indptr of a CSR matrix; the native code checks them."""
+    single = X.data.dtype == np.float32
+    data = np.ascontiguousarray(X.data, dtype=np.float32 if single else np.float64)
+    narrow = X.indices.dtype == np.int32
+    indices = np.ascontiguousarray(X.indices, dtype=np.int32 if narrow else np.int64)
+    return data, indices, _codes(X.indptr)
 
 
 def _numbers(planes: Planes) -> tuple[FloatArray, FloatArray, IntArray]:

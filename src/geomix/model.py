@@ -19,7 +19,7 @@ from geomix import kernel
 from geomix.arrays import FloatArray, Matrix
 from geomix.lift import Lift, Standardize, short
 from geomix.planes import Planes
-from geomix.scoring import NumpyPredictor, Predictor, Scorer
+from geomix.scoring import Predictor, Scorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +125,8 @@ class GeometricMixture:
         return self.standardize, self.lift, self.planes, self.sharpness, self.temperature
 
     def _answering(self, X: Any) -> Predictor:
-        """Sparse rows are answered by NumPy and SciPy, dense ones by the kernel."""
         dense = isinstance(X, np.ndarray) or getattr(X, "format", None) is None
-        return self._predictor if dense else NumpyPredictor(*self._parts)
+        return self._predictor if dense else kernel.sparse_predictor(self._predictor, *self._parts)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_predictor"}

@@ -246,8 +246,7 @@ def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
     recipe = run.recipe
     state = adam_start(planes.weights.size + planes.biases.size)
     usage: FloatArray = np.repeat(1.0 / planes.per_class, planes.per_class)
-    native = kernel.is_native and not isinstance(run.train.X, CenteredSparse)
-    epoch_of = _native_epoch if native else _numpy_epoch
+    epoch_of = _native_epoch if kernel.is_native else _numpy_epoch
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
         progress = epoch / run.max_iter
@@ -297,6 +296,7 @@ def _native_epoch(
         planes,
         state,
         usage,
+        train.prepared if isinstance(train.X, CenteredSparse) else None,
         sharpness=sharpness,
         label_smoothing=recipe.label_smoothing,
         batch_size=recipe.batch_size,
