@@ -432,9 +432,9 @@ def _codes(y: IntArray) -> IntArray:
 def _csr(X: Any) -> tuple[FloatArray, IntArray, IntArray]:
     """Data, indices and indptr of a CSR matrix; the native code checks them."""
     single = X.data.dtype == np.float32
-    data = np.ascontiguousarray(X.data, dtype=np.float32 if single else np.float64)
+    data: FloatArray = np.ascontiguousarray(X.data, dtype=np.float32 if single else np.float64)
     narrow = X.indices.dtype == np.int32
-    indices = np.ascontiguousarray(X.indices, dtype=np.int32 if narrow else np.int64)
+    indices: IntArray = np.ascontiguousarray(X.indices, dtype=np.int32 if narrow else np.int64)
     return data, indices, _codes(X.indptr)
 
 
