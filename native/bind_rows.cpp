@@ -79,11 +79,11 @@ class Minimizer {
   public:
     Minimizer(const TrainingRows<R>& rows, In2<double> weights, In1<double> biases,
               In1<Index> class_start, double sharpness, double label_smoothing,
-              In1<double> coefficients, double gradient_tol, double value_tol)
+              In1<double> coefficients, double relief, double gradient_tol, double value_tol)
         : rows_(rows.rows),
           planes_(planes_from<typename R::Number>(weights, biases, class_start, sharpness, label_smoothing)),
           coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
-          total_(length(biases), width(weights)),
+          relief_(relief), total_(length(biases), width(weights)),
           solver_(start(weights, biases), gradient_tol, value_tol)
     {
         rows.fit_for(planes_);
@@ -107,6 +107,8 @@ class Minimizer {
                 value = penalised(total_, x.data(), coefficients_.data(),
                                   static_cast<Index>(coefficients_.size()), planes_.n_inputs,
                                   gradient.data());
+                value += relieved(relief_, x.data(), coefficients_.data(), planes_.class_start,
+                                  planes_.n_inputs, gradient.data());
                 return true;
             };
             for (Index i = 0; i < most && progress == Progress::moving; ++i) {
@@ -133,6 +135,7 @@ class Minimizer {
     const R& rows_;
     Planes<typename R::Number> planes_;
     Vector coefficients_;
+    double relief_;
     OwnedSums total_;
     Lbfgs solver_;
 };
@@ -163,7 +166,7 @@ void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name
         .def("class_scores", &class_scores<R>);
     nb::class_<Minimizer<R>>(m, minimizer_name)
         .def(nb::init<const TrainingRows<R>&, In2<double>, In1<double>, In1<Index>, double, double,
-                      In1<double>, double, double>(),
+                      In1<double>, double, double, double>(),
              nb::keep_alive<1, 2>())
         .def("step", &Minimizer<R>::step)
         .def("run", &Minimizer<R>::run)

@@ -1,6 +1,9 @@
 // The penalised objective on one flat vector (weights, then biases), as in objective.py:
 //
-//   value = loss / W + sum_p lambda_p ||w_p||^2,   W = sum of the row weights
+//   value = loss / W + sum_p lambda_p ||w_p||^2 - relief sum_c Lambda_c ||mu_c||^2
+//
+// with W the sum of the row weights, mu_c the mean of class c's planes weighted by lambda, and
+// Lambda_c the sum of those: the part of the penalty that falls on mu_c is relieved by a share.
 #pragma once
 
 #include "rows.h"
@@ -24,6 +27,31 @@ inline double penalised(const OwnedSums& terms, const double* vector, const doub
     }
     for (Index p = 0; p < n_planes; ++p)
         gradient[n_planes * n_inputs + p] = terms.sums.biases_gradient[p] * share;
+    return value;
+}
+
+// What the relief changes in the value, its gradient added to `gradient`.
+inline double relieved(double relief, const double* vector, const double* coefficients,
+                       const std::vector<std::int32_t>& class_start, Index n_inputs,
+                       double* gradient)
+{
+    if (relief == 0.0) return 0.0;
+    double value = 0.0;
+    Vector mean(static_cast<std::size_t>(n_inputs));
+    for (std::size_t c = 0; c + 1 < class_start.size(); ++c) {
+        double total = 0.0;
+        std::fill(mean.begin(), mean.end(), 0.0);
+        for (Index p = class_start[c]; p < class_start[c + 1]; ++p) {
+            total += coefficients[p];
+            kernels().add_scaled(mean.data(), coefficients[p], vector + p * n_inputs, n_inputs);
+        }
+        if (!(total > 0.0)) continue;
+        for (double& m : mean) m /= total;
+        value -= relief * total * dot(mean, mean);
+        for (Index p = class_start[c]; p < class_start[c + 1]; ++p)
+            kernels().add_scaled(gradient + p * n_inputs, -2.0 * relief * coefficients[p],
+                                 mean.data(), n_inputs);
+    }
     return value;
 }
 

@@ -120,7 +120,7 @@ class NativeRows:
 
     def minimizer(self, descent: Descent) -> Any:
         """The native L-BFGS over these rows, before its first step."""
-        problem = descent.sharpness, descent.label_smoothing, descent.coefficients
+        problem = descent.sharpness, descent.label_smoothing, descent.coefficients, descent.relief
         ends = descent.tol, descent.value_tol
         return self._solver(self.packed, *_numbers(descent.planes), *problem, *ends)
 
@@ -173,6 +173,7 @@ class Descent:
     tol: float
     value_tol: float
     on_iterate: Callable[[Planes, float], None] | None = None
+    relief: float = 0.0
 
 
 class Descended(NamedTuple):
@@ -203,7 +204,7 @@ def _minimize_with_scipy(rows: NumpyRows, descent: Descent) -> Descended:
         nonlocal value
         at = start.with_vector(vector)
         terms = rows.terms(at, descent.sharpness, descent.label_smoothing)
-        value, gradient = penalised(terms, at, descent.coefficients)
+        value, gradient = penalised(terms, at, descent.coefficients, descent.relief)
         return value, gradient
 
     def on_iterate(vector: FloatArray) -> None:
