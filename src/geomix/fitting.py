@@ -21,6 +21,7 @@ from geomix.folds import (
 )
 from geomix.history import History
 from geomix.model import GeometricMixture
+from geomix.picked import is_dense
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
 from geomix.selection import ITERATIONS_PER_TRIAL, choose_candidate, default_candidate
@@ -204,7 +205,7 @@ def _sample(rows: Rows, seed: int) -> Rows:
 def _lifts(task: _Task, history: History) -> tuple[str, ...]:
     if task.recipe.lift != "auto":
         return (task.recipe.lift,)
-    if not isinstance(task.rows.X, np.ndarray):
+    if not is_dense(task.rows.X):
         history.notes.append("Sparse input: only the linear lift was considered.")
         return ("linear",)
     return ("linear", "fourier")

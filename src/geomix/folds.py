@@ -27,6 +27,7 @@ from geomix.lift import (
     median_gamma,
     with_rotation,
 )
+from geomix.picked import is_dense
 from geomix.planes import Planes
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range
@@ -119,12 +120,10 @@ def prepare_fold(
     standardize = fit_standardize(
         train.X, train.weight, varying, center_and_scale=recipe.standardize
     )
-    V = standardize(train.X)
-    keep = _axes_to_keep(recipe.pca, V)
-    if keep is not None and not isinstance(V, CenteredSparse):
-        standardize = with_rotation(standardize, V, train.weight, keep)
-        V = standardize(train.X)
-    prepared = Rows(V, train.y, train.weight)
+    keep = _axes_to_keep(recipe.pca, standardize.n_outputs)
+    if keep is not None and is_dense(train.X):
+        standardize = with_rotation(standardize, train.X, train.weight, keep)
+    prepared = Rows(standardize(train.X), train.y, train.weight)
     held_out = None
     if valid is not None:
         held_out = Rows(standardize(valid.X), valid.y, valid.weight)
@@ -132,11 +131,11 @@ def prepare_fold(
     return Fold(standardize, prepared, held_out, clusters, seed)
 
 
-def _axes_to_keep(pca: Any, V: Any) -> Any:
-    if V.shape[1] == 0:
+def _axes_to_keep(pca: Any, n_columns: int) -> Any:
+    if n_columns == 0:
         return None
     if pca == "auto":
-        return VARIANCE_KEPT if V.shape[1] > COLUMNS_FOR_PCA else None
+        return VARIANCE_KEPT if n_columns > COLUMNS_FOR_PCA else None
     return float(pca) if isinstance(pca, float) else pca
 
 
