@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Fold:
     clusters: Clusters
     seed: int
     seen: dict[Any, Features] = field(default_factory=dict)
-    trained: dict[Candidate, Fitted] = field(default_factory=dict)
+    trained: dict[Candidate, Start] = field(default_factory=dict)
 
     @property
     def n_classes(self) -> int:
@@ -80,6 +80,15 @@ class Fold:
         if isinstance(self.train.X, CenteredSparse):
             return 1.0
         return median_gamma(self.train.X, stream(self.seed, "gamma"))
+
+
+class Start(NamedTuple):
+    """Where training on a fold ended, for a relative to start from. It holds no features: those
+    of every width at once would take more room than all else."""
+
+    planes: Planes
+    init: str
+    n_iter: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +188,7 @@ def train_on_fold(
             stream(seed, "initial"),
         )
     else:
-        planes, init = neighbour.compact, neighbour.init
+        planes, init = neighbour.planes, neighbour.init
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         return watch(
@@ -197,12 +206,12 @@ def train_on_fold(
         watch_planes,
         phase,
         max_iter,
-        n_before=0 if neighbour is None else neighbour.trained.n_iter,
+        n_before=0 if neighbour is None else neighbour.n_iter,
     )
     full = replace(trained, planes=features.expanded(trained.planes))
     fitted = Fitted(features.lift, full, init, features, trained.planes)
     if phase == "choose":
-        fold.trained[relatives] = fitted
+        fold.trained[relatives] = Start(trained.planes, init, trained.n_iter)
     return fitted
 
 
