@@ -29,7 +29,7 @@ from geomix.streams import stream
 
 # With fewer distinct rows than this nothing is held out.
 FEWEST_ROWS_TO_HOLD_OUT = 50
-# More training rows than this do not make the choice better, only slower.
+# More rows than this, to train on or held out, do not make the choice better, only slower.
 MOST_ROWS_TO_CHOOSE_FROM = 20_000
 
 
@@ -183,7 +183,9 @@ def _choose(parts: list[tuple[Rows, Rows]], task: _Task, history: History, watch
     needs_n_iter = task.refit and recipe.early_stopping != "off"
     if not parts or (one_candidate and not needs_temperature and not needs_n_iter):
         return _Choice(default_candidate(recipe, lift=lifts[0]))
-    folds = [task.fold(_sample(train, task.seed), valid) for train, valid in parts]
+    folds = [
+        task.fold(_sample(train, task.seed), _sample(valid, task.seed)) for train, valid in parts
+    ]
     winner, measured = choose_candidate(
         folds, recipe, task.seed, watch, lifts=lifts, handicap=task.hold_out.handicap
     )

@@ -324,7 +324,13 @@ def lifted(lift: Lift, V: Matrix) -> Matrix:
     frequencies = getattr(lift, "frequencies", None)
     if not is_native or frequencies is None or isinstance(V, CenteredSparse):
         return lift(V)
-    return _native.fourier_f32(plain(V), _doubles(frequencies))
+    frequencies = _doubles(frequencies)
+    if V.dtype == np.float64:
+        return _native.fourier_f32(plain(V), frequencies)
+    Phi = np.empty((len(V), lift.n_outputs), dtype=np.float32)
+    for rows, block in blocks(V):
+        Phi[rows] = _native.fourier_f32(block, frequencies)
+    return Phi
 
 
 def compressed(Phi: Matrix) -> FloatArray | None:
