@@ -21,7 +21,7 @@ from geomix.fitting import fit_model
 from geomix.folds import Snapshot
 from geomix.labels import codes_of, plain_labels, read_labels, read_weights
 from geomix.model import GeometricMixture
-from geomix.picked import pick
+from geomix.picked import all_rows
 from geomix.progress import ProgressLine
 from geomix.quality import warn_about
 from geomix.recipe import PAPER, Recipe
@@ -399,5 +399,5 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
 
 def _rows_of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:
-    used = np.flatnonzero(weight > 0)
-    return Rows(pick(X, used), codes[used], weight[used])
+    rows, used = Rows(all_rows(X), codes, weight), weight > 0
+    return rows if used.all() else rows.take(np.flatnonzero(used))

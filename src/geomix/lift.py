@@ -82,11 +82,11 @@ class Standardize:
     def _sparse(self, X: Any) -> CenteredSparse:
         if self.rotation is not None:
             raise TypeError("Sparse rows cannot be rotated (pca) and stay so; pass dense rows.")
-        X = X[:, self.kept].tocsr(copy=True)
+        X = _columns_of(X, self.kept)
         with np.errstate(over="ignore"):
-            X.data = X.data / self.scale[X.indices]
-        np.clip(X.data, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=X.data)
-        return CenteredSparse(X, self.mean / self.scale)
+            data = X.data / self.scale[X.indices]
+        np.clip(data, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=data)
+        return CenteredSparse(_with_data(X, data), self.mean / self.scale)
 
     def as_affine(self) -> tuple[FloatArray, FloatArray]:
         """The same map over the raw columns as u = M x + o, without the clip: (M, o)."""
@@ -177,13 +177,24 @@ def _limits(X: DenseRows) -> FloatArray:
 
 
 def _sparse_moments(X: Any, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
-    X = X[:, kept].tocsr(copy=True)
-    exponent = np.frexp(abs(X).max(axis=0).toarray().ravel())[1]
-    X.data = np.ldexp(X.data, -exponent[X.indices])
-    mean = np.asarray(X.T @ share).ravel()
-    spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel()
-    X.data = X.data**2
-    return mean, np.asarray(X.T @ share).ravel() - mean**2, spread, exponent
+    X = _columns_of(X, kept)
+    low, high = (limit.toarray().ravel() for limit in (X.min(axis=0), X.max(axis=0)))
+    exponent = np.frexp(np.maximum(-low, high))[1]
+    scaled = _with_data(X, np.ldexp(X.data, -exponent[X.indices]))
+    mean = np.asarray(scaled.T @ share).ravel()
+    np.square(scaled.data, out=scaled.data)
+    variance = np.asarray(scaled.T @ share).ravel() - mean**2
+    return mean, variance, np.ldexp(high, -exponent) - np.ldexp(low, -exponent), exponent
+
+
+def _columns_of(X: Any, kept: IntArray) -> Any:
+    """The given columns of a sparse matrix as CSR; X itself where that is all of them."""
+    return (X if len(kept) == X.shape[1] else X[:, kept]).tocsr()
+
+
+def _with_data(X: Any, data: FloatArray) -> Any:
+    """A CSR matrix with the cells of X and other numbers in them."""
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def with_rotation(

@@ -61,6 +61,11 @@ def is_dense(X: Any) -> bool:
     return isinstance(X, (np.ndarray, PickedRows))
 
 
+def all_rows(X: Any) -> Any:
+    """Every row of an array, to be taken from without copying; a sparse matrix as it is."""
+    return PickedRows(X, np.arange(len(X))) if isinstance(X, np.ndarray) else X
+
+
 def pick(X: Any, index: IntArray) -> Any:
     """Rows ``index`` of an array without copying them; of a sparse matrix, a copy."""
     return PickedRows(X, index) if isinstance(X, np.ndarray) else X[index]
