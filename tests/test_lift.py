@@ -66,7 +66,7 @@ def test_rotation_is_scikit_learns_pca(digits):
     X = X[:, X.std(axis=0) > 0]
     standardize = fit_standardize(X, np.ones(len(X)), all_columns(X))
     theirs = PCA(0.95).fit(standardize(X))
-    ours = with_rotation(standardize, standardize(X), np.ones(len(X)), 0.95)
+    ours = with_rotation(standardize, X, np.ones(len(X)), 0.95)
     assert ours.n_outputs == theirs.n_components_
     np.testing.assert_allclose(np.abs(ours(X)), np.abs(theirs.transform(standardize(X))), atol=1e-8)
 
@@ -74,8 +74,8 @@ def test_rotation_is_scikit_learns_pca(digits):
 def test_rotation_keeps_a_number_of_axes_but_no_more_than_the_rows_allow(rng):
     X = rng.standard_normal((5, 9))
     standardize = fit_standardize(X, np.ones(5), all_columns(X))
-    assert with_rotation(standardize, standardize(X), np.ones(5), 3).n_outputs == 3
-    assert with_rotation(standardize, standardize(X), np.ones(5), 9).n_outputs == 4
+    assert with_rotation(standardize, X, np.ones(5), 3).n_outputs == 3
+    assert with_rotation(standardize, X, np.ones(5), 9).n_outputs == 4
 
 
 @pytest.mark.parametrize("rotate", [False, True])
@@ -83,7 +83,7 @@ def test_folded_equals_staged(wine, rng, rotate):
     X, _ = wine
     standardize = fit_standardize(X, np.ones(len(X)), np.array([0, 1, 3, 7, 12]))
     if rotate:
-        standardize = with_rotation(standardize, standardize(X), np.ones(len(X)), 4)
+        standardize = with_rotation(standardize, X, np.ones(len(X)), 4)
     planes = random_planes(rng, [2, 3], standardize.n_outputs)
     staged = planes.scores(standardize(X))
     folded = planes.through(*standardize.as_affine()).scores(X)

@@ -16,6 +16,7 @@ import numpy as np
 
 from geomix import clustering, kernel
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
+from geomix.picked import numbers, pick
 from geomix.recipe import Recipe
 from geomix.rows import Rows
 from geomix.streams import stream
@@ -65,7 +66,7 @@ def find_clusters(
     for code in range(n_classes):
         members = np.flatnonzero(rows.y == code)
         limit = recipe.max_planes if wanted is None else int(wanted[code])
-        split = _split_class(X[members], rows.weight[members], limit, wanted is None, seed)
+        split = _split_class(pick(X, members), rows.weight[members], limit, wanted is None, seed)
         plane_of_row[members] = split.labels
         planes_per_class[code] = split.n_clusters
         if not split.stable:
@@ -113,7 +114,8 @@ def _split_class(X: Any, weight: FloatArray, limit: int, choose: bool, seed: int
 
 def _kmeans(X: Any, weight: FloatArray, sample: IntArray, n_clusters: int, seed: int) -> _Split:
     draws = stream(seed, "kmeans").random((2, n_clusters, clustering.n_trials(n_clusters)))
-    runs = [kernel.kmeans(X[sample], weight[sample], n_clusters, draw) for draw in draws]
+    sampled = numbers(X[sample])
+    runs = [kernel.kmeans(sampled, weight[sample], n_clusters, draw) for draw in draws]
     better, worse = sorted(runs, key=lambda run: run.inertia)
     labels = better.labels if len(sample) == X.shape[0] else kernel.nearest(X, better.centres)
     return _as_split(labels, better.inertia, worse.inertia)
@@ -129,4 +131,4 @@ def _silhouettes(X: Any, labelings: list[IntArray], sample: IntArray) -> FloatAr
     sampled = [labels[sample] for labels in labelings]
     found = np.array([len(np.unique(labels)) for labels in sampled])
     usable = (found >= 2) & (found < len(sample))
-    return np.where(usable, kernel.silhouettes(X[sample], sampled), -1.0)
+    return np.where(usable, kernel.silhouettes(numbers(X[sample]), sampled), -1.0)

@@ -14,13 +14,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from geomix.arrays import FloatArray
+from geomix.arrays import FloatArray, IntArray
 from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
 from geomix.errors import InvalidParameterError
 from geomix.fitting import fit_model
 from geomix.folds import Snapshot
 from geomix.labels import codes_of, plain_labels, read_labels, read_weights
 from geomix.model import GeometricMixture
+from geomix.picked import all_rows
 from geomix.progress import ProgressLine
 from geomix.quality import warn_about
 from geomix.recipe import PAPER, Recipe
@@ -333,7 +334,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        X = read_rows(self, X, reset=True)
+        X = read_rows(self, X, reset=True, as_it_lies=True)
         y = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(X, y)
         classes, codes = read_labels(y)
@@ -347,8 +348,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         used = weight > 0
         names = column_names(self, X.shape[1])
         warn_about(column_range(X), names, classes, codes[used], self.n_planes)
-        rows = Rows(X, codes, weight)
-        return (rows if used.all() else rows.take(np.flatnonzero(used))), classes
+        return _rows_of_positive_weight(X, codes, weight), classes
 
     def _validation_rows(
         self, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
@@ -360,12 +360,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if X_val is None or y_val is None:
             given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
             raise ValueError(f"{given} was given without {missing}; pass both or neither.")
-        X_val = read_rows(self, X_val, reset=False, name="X_val")
+        X_val = read_rows(self, X_val, reset=False, name="X_val", as_it_lies=True)
         y_val = column_or_1d(plain_labels(y_val), warn=True)
         check_consistent_length(X_val, y_val)
         codes = codes_of(y_val, classes, "y_val")
         weight = read_weights(sample_weight_val, len(codes), "sample_weight_val")
-        return Rows(X_val, codes, weight).take(np.flatnonzero(weight > 0))
+        return _rows_of_positive_weight(X_val, codes, weight)
 
     def _check_planes_of_labels(self, classes: Any) -> None:
         if not isinstance(self.n_planes, Mapping):
@@ -396,3 +396,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     f"class {label!r}. To leave a class out, drop its rows."
                 )
         return weights
+
+
+def _rows_of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:
+    rows, used = Rows(all_rows(X), codes, weight), weight > 0
+    return rows if used.all() else rows.take(np.flatnonzero(used))

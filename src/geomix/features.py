@@ -36,7 +36,7 @@ class Features:
 def make_features(lift: Lift, rows: Rows, held_out: Rows | None) -> Features:
     """Lift standardised rows, and compress them where their span is small."""
     Phi = kernel.lifted(lift, rows.X)
-    basis = kernel.compressed(Phi)
+    basis = kernel.compressed(Phi) if lift.kind == "fourier" else None
 
     def coordinates(Phi: Matrix) -> Matrix:
         return Phi if basis is None else kernel.in_basis(Phi, basis)

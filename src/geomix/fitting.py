@@ -14,6 +14,7 @@ from geomix.calibration import PRIOR_SCALE, fit_temperature
 from geomix.folds import Candidate, Fitted, Fold, Watch, train_on_fold
 from geomix.history import History
 from geomix.model import GeometricMixture
+from geomix.picked import is_dense
 from geomix.preparation import Preparation, prepare
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
@@ -22,7 +23,7 @@ from geomix.streams import stream
 
 # With fewer distinct rows than this nothing is held out.
 FEWEST_ROWS_TO_HOLD_OUT = 50
-# More training rows than this do not make the choice better, only slower.
+# More rows than this, to train on or held out, do not make the choice better, only slower.
 MOST_ROWS_TO_CHOOSE_FROM = 20_000
 
 
@@ -238,7 +239,7 @@ def _choose(folds: _Folds, task: _Task, history: History, watch: Watch | None) -
 def _lifts(task: _Task, history: History) -> tuple[str, ...]:
     if task.recipe.lift != "auto":
         return (task.recipe.lift,)
-    if not isinstance(task.rows.X, np.ndarray):
+    if not is_dense(task.rows.X):
         history.notes.append("Sparse input: only the linear lift was considered.")
         return ("linear",)
     return ("linear", "fourier")

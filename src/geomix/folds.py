@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Fold:
     preparation: Preparation
     train_index: IntArray | None = None
     valid_index: IntArray | None = None
-    trained: dict[Candidate, Fitted] = field(default_factory=dict)
+    trained: dict[Candidate, Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
 
     @property
@@ -61,6 +61,15 @@ class Fold:
 
     def _judges(self, rows: Rows, held_out: Rows | None) -> Rows | None:
         return held_out if self.valid_index is None else rows.take(self.valid_index)
+
+
+class Start(NamedTuple):
+    """Where training on a fold ended, for a relative to start from. It holds no features: those
+    of every width at once would take more room than all else."""
+
+    planes: Planes
+    init: str
+    n_iter: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +130,7 @@ def train_on_fold(
             stream(seed, "initial"),
         )
     else:
-        planes, init = neighbour.trained.planes, neighbour.init
+        planes, init = neighbour.planes, neighbour.init
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         assert watch is not None
@@ -139,12 +148,11 @@ def train_on_fold(
         None if watch is None else watch_planes,
         phase,
         max_iter,
-        n_before=0 if neighbour is None else neighbour.trained.n_iter,
+        n_before=0 if neighbour is None else neighbour.n_iter,
     )
-    fitted = Fitted(features, valid, trained, init)
     if phase == "choose":
-        fold.trained[relatives] = fitted
-    return fitted
+        fold.trained[relatives] = Start(trained.planes, init, trained.n_iter)
+    return Fitted(features, valid, trained, init)
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:

@@ -12,11 +12,14 @@ gives that back. ``auto`` is k-means, or logistic where clustering was unstable.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from geomix import kernel
 from geomix.arrays import FloatArray, IntArray, Matrix
 from geomix.budget import Clusters
+from geomix.picked import blocks, is_dense, pick
 from geomix.planes import Planes, class_starts
 from geomix.rows import Rows
 
@@ -59,7 +62,7 @@ def _from_centres(
     class_start = class_starts(clusters.planes_per_class)
     plane = class_start[rows.y] + clusters.plane_of_row
     centres = _weighted_centres(rows.X, plane, rows.weight, int(class_start[-1]))
-    overall = (rows.weight / rows.weight.sum()) @ rows.X
+    overall = _weighted_mean(rows.X, rows.weight)
     biases = -0.5 * (centres**2).sum(axis=1)
     spread = float(((centres - overall) ** 2).sum(axis=1).mean())
     if spread == 0.0:
@@ -80,8 +83,16 @@ def _weighted_centres(X: Matrix, group: IntArray, weight: FloatArray, n_groups: 
     centres = np.zeros((n_groups, X.shape[1]))
     for index in np.unique(group):
         members = np.flatnonzero(group == index)
-        centres[index] = (weight[members] / weight[members].sum()) @ X[members]
+        centres[index] = _weighted_mean(pick(X, members), weight[members])
     return centres
+
+
+def _weighted_mean(X: Any, weight: FloatArray) -> FloatArray:
+    share = weight / weight.sum()
+    if not is_dense(X):
+        return share @ X
+    mean: FloatArray = sum(share[rows] @ block for rows, block in blocks(X))
+    return mean
 
 
 def _from_logistic(

@@ -9,7 +9,7 @@ bit: NumPy walks rows in blocks of one size, the native code orders every sum by
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,6 +22,7 @@ from geomix.lift import Lift, Standardize
 from geomix.objective import BatchTerms, penalised
 from geomix.objective import batch_terms as numpy_batch_terms
 from geomix.objective import cross_entropy as numpy_cross_entropy
+from geomix.picked import blocks, is_dense
 from geomix.planes import Planes
 from geomix.pooling import pool, softmax
 from geomix.scoring import NumpyPredictor, NumpyScorer, Predictor, RowExplanation, Scorer
@@ -75,20 +76,40 @@ simd: str = _native.simd() if is_native else ""
 
 
 class NumpyRows:
-    """Rows with codes and weights, by the reference functions."""
+    """Rows with codes and weights, by the reference functions; dense ones block by block, so that
+    the scores of all rows by all planes are never in memory at once."""
 
     def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
         self._rows = X, y, weight
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
-        return numpy_batch_terms(planes, sharpness, *self._rows, label_smoothing)
+        first, *rest = (
+            numpy_batch_terms(planes, sharpness, *block, label_smoothing)
+            for block in self._blocks()
+        )
+        return sum(rest, first)
 
     def cross_entropy(self, planes: Planes, sharpness: float) -> float:
-        return numpy_cross_entropy(planes, sharpness, *self._rows)
+        found = [
+            (numpy_cross_entropy(planes, sharpness, *block), block[2].sum())
+            for block in self._blocks()
+        ]
+        losses, masses = np.transpose(found)
+        return float(np.average(losses, weights=masses))
 
     def class_scores(self, planes: Planes, sharpness: float) -> FloatArray:
         """s_c before calibration, (n_rows, n_classes)."""
-        return pool(planes.scores(self._rows[0]), planes.class_start, sharpness)[0]
+        return np.concatenate(
+            [pool(planes.scores(X), planes.class_start, sharpness)[0] for X, _, _ in self._blocks()]
+        )
+
+    def _blocks(self) -> Iterator[tuple[Matrix, IntArray, FloatArray]]:
+        X, y, weight = self._rows
+        if isinstance(X, CenteredSparse) or len(X) == 0:
+            yield X, y, weight
+            return
+        for rows, block in blocks(X):
+            yield block, y[rows], weight[rows]
 
 
 class NativeRows:
@@ -261,9 +282,7 @@ def adam_epoch(
     """
     vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
     usage = usage.copy()
-    adam = _native.Adam(
-        planes.class_start, vector, mean, square, usage, state.n_steps, **settings
-    )
+    adam = _native.Adam(planes.class_start, vector, mean, square, usage, state.n_steps, **settings)
     if isinstance(X, CenteredSparse):
         rows: Any = prepared or training_rows(X, y, weight)
         loss, n_steps = adam.epoch(rows.packed, _codes(order))
@@ -299,11 +318,16 @@ def kmeans(
     return clustering.Clustering(*found)
 
 
-def nearest(X: FloatArray, centres: FloatArray) -> IntArray:
+def nearest(X: Any, centres: FloatArray) -> IntArray:
     """Index of the centre nearest to each row; the first of equals."""
-    if not is_native or not isinstance(X, np.ndarray):
+    if not is_dense(X):
         return clustering.nearest(X, centres)[0]
-    return _native.nearest(_doubles(X), centres)
+    labels = np.empty(len(X), dtype=np.intp)
+    for rows, block in blocks(X):
+        labels[rows] = (
+            _native.nearest(block, centres) if is_native else clustering.nearest(block, centres)[0]
+        )
+    return labels
 
 
 def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
@@ -322,7 +346,13 @@ def lifted(lift: Lift, V: Matrix) -> Matrix:
     frequencies = getattr(lift, "frequencies", None)
     if not is_native or frequencies is None or isinstance(V, CenteredSparse):
         return lift(V)
-    return _native.fourier_f32(plain(V), _doubles(frequencies))
+    frequencies = _doubles(frequencies)
+    if V.dtype == np.float64:
+        return _native.fourier_f32(plain(V), frequencies)
+    Phi = np.empty((len(V), lift.n_outputs), dtype=np.float32)
+    for rows, block in blocks(V):
+        Phi[rows] = _native.fourier_f32(block, frequencies)
+    return Phi
 
 
 def compressed(Phi: Matrix) -> FloatArray | None:

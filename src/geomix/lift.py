@@ -18,10 +18,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix
+from geomix.picked import DenseRows, PickedRows, blocks, is_dense
 
 # Standardised values are kept within this bound: with weights up to 1e100 no score can then
 # overflow, so every finite row has finite probabilities. The softmax saturates long before.
 LARGEST_STANDARDIZED = 1e150
+# Training rows of a float32 table stay float32 from this many cells on, where room matters; of a
+# smaller one they are float64, so that its type changes nothing at all. Values beyond the bound
+# (columns that were not to be scaled) would leave float32 no room for sums: they are float64 too.
+CELLS_FOR_SINGLE = 2**22
+LARGEST_SINGLE = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +49,44 @@ class Standardize:
         return len(self.kept) if self.rotation is None else len(self.rotation)
 
     def __call__(self, X: Any) -> Matrix:
-        """Standardise (n_rows, n_columns) rows; SciPy sparse rows stay sparse."""
+        """Standardise (n_rows, n_columns) rows; SciPy sparse rows stay sparse.
+
+        Picked rows are gathered block by block, straight into the one array that is returned.
+        """
+        if isinstance(X, PickedRows):
+            V = np.empty((len(X), self.n_outputs), dtype=self._dtype_for(X))
+            for rows, block in blocks(X, self.kept):
+                V[rows] = self._rotated(self._scaled(block))
+            return V
         if not isinstance(X, np.ndarray):
             return self._sparse(X)
         if len(self.kept) < self.n_columns:
             X = np.take(X, self.kept, axis=1)  # C order, which X[:, kept] is not
+        return self._rotated(self._scaled(X))
+
+    def _scaled(self, X: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):  # an overflow becomes inf, and the clip takes it back
-            U: FloatArray = (X - self.mean) / self.scale
-        np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
+            U: FloatArray = X - self.mean
+            U /= self.scale
+        return np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
+
+    def _rotated(self, U: FloatArray) -> FloatArray:
         return U if self.rotation is None else U @ self.rotation.T
+
+    def _dtype_for(self, X: PickedRows) -> Any:
+        if X.dtype != np.float32 or len(X) * self.n_outputs < CELLS_FOR_SINGLE:
+            return np.float64
+        reach = np.abs(self._scaled(X.limits[:, self.kept])).max(initial=0.0)
+        return np.float32 if reach <= LARGEST_SINGLE else np.float64
 
     def _sparse(self, X: Any) -> CenteredSparse:
         if self.rotation is not None:
             raise TypeError("Sparse rows cannot be rotated (pca) and stay so; pass dense rows.")
-        X = X[:, self.kept].tocsr(copy=True)
+        X = _columns_of(X, self.kept)
         with np.errstate(over="ignore"):
-            X.data = X.data / self.scale[X.indices]
-        np.clip(X.data, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=X.data)
-        return CenteredSparse(X, self.mean / self.scale)
+            data = X.data / self.scale[X.indices]
+        np.clip(data, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=data)
+        return CenteredSparse(_with_data(X, data), self.mean / self.scale)
 
     def as_affine(self) -> tuple[FloatArray, FloatArray]:
         """The same map over the raw columns as u = M x + o, without the clip: (M, o)."""
@@ -120,21 +146,8 @@ def fit_standardize(
     if not center_and_scale:
         return Standardize(kept, np.zeros(len(kept)), np.ones(len(kept)), None, n_columns)
     share = row_weight / row_weight.sum()
-    if isinstance(X, np.ndarray):
-        X = np.take(X, kept, axis=1)
-        exponent = np.frexp(np.abs(X).max(axis=0))[1]
-        X = np.ldexp(X, -exponent)
-        mean = share @ X
-        variance = share @ (X - mean) ** 2
-        spread = np.ptp(X, axis=0)
-    else:
-        X = X[:, kept].tocsr(copy=True)
-        exponent = np.frexp(abs(X).max(axis=0).toarray().ravel())[1]
-        X.data = np.ldexp(X.data, -exponent[X.indices])
-        mean = np.asarray(X.T @ share).ravel()
-        spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel()
-        X.data = X.data**2
-        variance = np.asarray(X.T @ share).ravel() - mean**2
+    moments = _moments if is_dense(X) else _sparse_moments
+    mean, variance, spread, exponent = moments(X, share, kept)
     # Rows of tiny weight can leave a varying column without variance: then its spread scales it.
     deviation = np.where(variance > 0.0, np.sqrt(np.maximum(variance, 0.0)), spread)
     return Standardize(
@@ -142,15 +155,64 @@ def fit_standardize(
     )
 
 
+def _moments(X: DenseRows, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
+    """Weighted mean, variance and spread of the columns times 2^-exponent, and the exponent."""
+    low, high = _limits(X)[:, kept]
+    # No further than a normal number goes: a column of 1e308 is then below 4, which squares well.
+    exponent = np.clip(np.frexp(np.maximum(-low, high))[1], -1022, 1022)
+    factor = np.ldexp(1.0, -exponent)
+    mean = np.zeros(len(kept))
+    for rows, block in blocks(X, kept):
+        mean += share[rows] @ (block * factor)
+    variance = np.zeros(len(kept))
+    for rows, block in blocks(X, kept):
+        variance += share[rows] @ (block * factor - mean) ** 2
+    return mean, variance, high * factor - low * factor, exponent
+
+
+def _limits(X: DenseRows) -> FloatArray:
+    if isinstance(X, PickedRows):
+        return X.limits
+    return np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
+
+
+def _sparse_moments(X: Any, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
+    X = _columns_of(X, kept)
+    low, high = (limit.toarray().ravel() for limit in (X.min(axis=0), X.max(axis=0)))
+    exponent = np.frexp(np.maximum(-low, high))[1]
+    scaled = _with_data(X, np.ldexp(X.data, -exponent[X.indices]))
+    mean = np.asarray(scaled.T @ share).ravel()
+    np.square(scaled.data, out=scaled.data)
+    variance = np.asarray(scaled.T @ share).ravel() - mean**2
+    return mean, variance, np.ldexp(high, -exponent) - np.ldexp(low, -exponent), exponent
+
+
+def _columns_of(X: Any, kept: IntArray) -> Any:
+    """The given columns of a sparse matrix as CSR; X itself where that is all of them."""
+    return (X if len(kept) == X.shape[1] else X[:, kept]).tocsr()
+
+
+def _with_data(X: Any, data: FloatArray) -> Any:
+    """A CSR matrix with the cells of X and other numbers in them."""
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+
 def with_rotation(
-    standardize: Standardize, U: FloatArray, row_weight: FloatArray, keep: float | int
+    standardize: Standardize, X: DenseRows, row_weight: FloatArray, keep: float | int
 ) -> Standardize:
-    """Add a PCA rotation: ``keep`` is a share of the variance (float) or a number of axes."""
+    """Add a PCA rotation: ``keep`` is a share of the variance (float) or a number of axes.
+
+    X : the raw rows that ``standardize`` (without a rotation) was fitted to.
+    """
     share = row_weight / row_weight.sum()
-    covariance = (U * share[:, None]).T @ U  # U is centred already
+    n_kept = len(standardize.kept)
+    covariance = np.zeros((n_kept, n_kept))
+    for rows, block in blocks(X, standardize.kept):
+        U = standardize._scaled(block)  # centred already
+        covariance += (U * share[rows, None]).T @ U
     values, vectors = np.linalg.eigh(covariance)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    most = min(U.shape[1], max(len(U) - 1, 1))
+    most = min(n_kept, max(len(X) - 1, 1))
     if isinstance(keep, float):
         explained = np.cumsum(values) / max(values.sum(), np.finfo(float).tiny)
         # 1e-12: a cumulative share that rounds just below the target is the target.
@@ -173,6 +235,7 @@ def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 500) -> 
     """1 / median squared distance between rows: the kernel falls to 1/e at a typical distance."""
     if len(V) > n_rows:
         V = V[rng.choice(len(V), n_rows, replace=False)]
+    V = np.asarray(V, dtype=np.float64)
     squared_norms = (V**2).sum(axis=1)
     squared = squared_norms[:, None] + squared_norms - 2.0 * (V @ V.T)
     above_diagonal = squared[np.triu_indices(len(V), 1)]

@@ -26,6 +26,7 @@ from geomix.lift import (
     median_gamma,
     with_rotation,
 )
+from geomix.picked import is_dense
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range
 from geomix.streams import stream
@@ -98,12 +99,10 @@ def prepare(
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
     varying = column_range(rows.X).varying
     standardize = fit_standardize(rows.X, rows.weight, varying, center_and_scale=recipe.standardize)
-    V = standardize(rows.X)
-    keep = _axes_to_keep(recipe.pca, V)
-    if keep is not None and not isinstance(V, CenteredSparse):
-        standardize = with_rotation(standardize, V, rows.weight, keep)
-        V = standardize(rows.X)
-    ready = Rows(V, rows.y, rows.weight)
+    keep = _axes_to_keep(recipe.pca, standardize.n_outputs)
+    if keep is not None and is_dense(rows.X):
+        standardize = with_rotation(standardize, rows.X, rows.weight, keep)
+    ready = Rows(standardize(rows.X), rows.y, rows.weight)
     judges = None
     if held_out is not None:
         judges = Rows(standardize(held_out.X), held_out.y, held_out.weight)
@@ -111,9 +110,9 @@ def prepare(
     return Preparation(standardize, ready, judges, clusters, recipe, seed)
 
 
-def _axes_to_keep(pca: Any, V: Any) -> Any:
-    if V.shape[1] == 0:
+def _axes_to_keep(pca: Any, n_columns: int) -> Any:
+    if n_columns == 0:
         return None
     if pca == "auto":
-        return VARIANCE_KEPT if V.shape[1] > COLUMNS_FOR_PCA else None
+        return VARIANCE_KEPT if n_columns > COLUMNS_FOR_PCA else None
     return float(pca) if isinstance(pca, float) else pca

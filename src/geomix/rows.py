@@ -17,15 +17,18 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.kernel import TrainingRows, training_rows
+from geomix.picked import PickedRows, blocks, is_dense
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
 SMALLEST_SPREAD = 1e-300
-ROWS_PER_CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with class codes and weights. X : (n, d) array or CSR;  y, weight : (n,)."""
+    """Rows with class codes and weights. y, weight : (n,)
+
+    X : (n, d), a table's ``PickedRows`` or CSR, or an array of working features.
+    """
 
     X: Any
     y: IntArray
@@ -35,6 +38,7 @@ class Rows:
         return len(self.y)
 
     def take(self, index: Any) -> Rows:
+        """Some of the rows, in the order of ``index``; picked ones are not copied."""
         return Rows(self.X[index], self.y[index], self.weight[index])
 
     @cached_property
@@ -66,10 +70,12 @@ class ColumnRange:
 
 
 def column_range(X: Any) -> ColumnRange:
+    if isinstance(X, PickedRows):
+        return ColumnRange(*X.limits)
     low, high = X.min(axis=0), X.max(axis=0)
     if not isinstance(X, np.ndarray):
         low, high = low.toarray().ravel(), high.toarray().ravel()
-    return ColumnRange(low, high)
+    return ColumnRange(low.astype(np.float64), high.astype(np.float64))
 
 
 def distinct_rows(rows: Rows, columns: ColumnRange) -> Rows:
@@ -91,22 +97,24 @@ def _row_keys(X: Any, columns: ColumnRange) -> FloatArray:
     direction = np.random.default_rng(20250917).uniform(0.5, 1.0, len(kept))
     step = direction / columns.half_spread[kept]
     half_low = columns.low[kept] / 2.0
-    if not isinstance(X, np.ndarray):
+    if not is_dense(X):
         keys: FloatArray = np.asarray(X[:, kept] @ (step / 2.0)) - half_low @ step
         return keys
     keys = np.zeros(len(X))
-    for start in range(0, len(X), ROWS_PER_CHUNK):
+    for rows, block in blocks(X, kept):
         # Column by column, so that a row's key does not depend on where the row stands.
-        chunk = X[start : start + ROWS_PER_CHUNK, kept]
-        key = keys[start : start + ROWS_PER_CHUNK]
+        key = keys[rows]
         for j in range(len(kept)):
-            key += (chunk[:, j] / 2.0 - half_low[j]) * step[j]
+            key += (block[:, j] / 2.0 - half_low[j]) * step[j]
     return keys
 
 
 def _rows_equal(first: Any, second: Any) -> IntArray:
-    if isinstance(first, np.ndarray):
-        return (first == second).all(axis=1)
+    if is_dense(first):
+        equal = np.empty(len(first), dtype=bool)
+        for (rows, one), (_, other) in zip(blocks(first), blocks(second), strict=True):
+            equal[rows] = (one == other).all(axis=1)
+        return equal
     differences = (first != second).sum(axis=1)
     return np.asarray(differences).ravel() == 0
 

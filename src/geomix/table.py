@@ -1,4 +1,4 @@
-"""The door: frames, arrays and sparse matrices become clean float64 rows with names.
+"""The door: frames, arrays and sparse matrices become clean rows of floats with names.
 
 What scikit-learn's own validation says well it says (shapes, names, lengths); what it lets
 pass or says without naming the place is checked here and in ``columns``: missing and infinite
@@ -8,6 +8,7 @@ values by column, masks, what no float can hold.
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,21 @@ from sklearn.utils.validation import validate_data
 from geomix.arrays import IntArray
 from geomix.columns import check_columns, column_at, first_few, kind_of, missing_error, schema_of
 from geomix.errors import SchemaError
+from geomix.picked import blocks
 
+# float32, as the types of NumPy, pandas and polars call it, and as Arrow's does.
+SINGLES = {"float32", "Float32", "float"}
 SKLEARN_VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
-def read_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
+def read_rows(
+    estimator: Any, X: Any, *, reset: bool, name: str = "X", as_it_lies: bool = False
+) -> Any:
     """X as float64 C-ordered array or CSR matrix, checked against the estimator's columns.
 
     ``reset=True`` (fit) makes the estimator take the columns on; False (predict) holds X
-    against them. ``name`` is what messages call the table.
+    against them. ``name`` is what messages call the table. ``as_it_lies=True`` leaves a dense
+    float32 table float32, and any order of its cells in memory, which saves a copy.
     """
     X = _as_table(X, name)
     check_columns(X, name)
@@ -40,8 +47,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
                 _with_readable_names(X),
                 reset=reset,
                 accept_sparse="csr",
-                dtype=np.float64,
-                order="C",
+                dtype=np.float32 if as_it_lies and _is_single(X) else np.float64,
+                order=None if as_it_lies else "C",
                 ensure_all_finite=False,
             )
     except (TypeError, OverflowError) as error:
@@ -54,6 +61,13 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
         rows = _plain_csr(rows)
     _check_finite(rows, column_names(estimator, rows.shape[1]), name)
     return rows
+
+
+def _is_single(X: Any) -> bool:
+    """Whether every column is float32, in any byte order."""
+    schema = [] if scipy.sparse.issparse(X) else schema_of(X)
+    kinds = {str(getattr(dtype, "name", dtype)) for _, dtype in schema}
+    return kinds <= SINGLES and len(kinds) == 1
 
 
 class _NamedFrame:
@@ -106,25 +120,30 @@ def _check_finite(rows: Any, names: tuple[str, ...], table: str) -> None:
     values = rows if isinstance(rows, np.ndarray) else rows.data
     # A sum is finite unless something in it is not (or it overflows): one pass, no copies.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()) or np.isfinite(values).all():
+        if np.isfinite(values.sum()):
             return
     n_rows = rows.shape[0]
-    counts = _counts_by_column(rows, np.isnan(values))
+    counts = _counts_by_column(rows, np.isnan)
     if counts.any():
         found = {names[j]: (int(counts[j]), n_rows) for j in np.flatnonzero(counts)}
         raise missing_error(found, table)
-    counts = _counts_by_column(rows, np.isinf(values))
+    counts = _counts_by_column(rows, np.isinf)
     where = [f"{names[j]}: {counts[j]} of {n_rows}" for j in np.flatnonzero(counts)]
-    raise ValueError(
-        f"Input {table} contains infinity or a value too large for float64 ({first_few(where)}). "
-        "Replace or drop them; an infinite value is never taken as missing."
-    )
+    if where:
+        raise ValueError(
+            f"Input {table} contains infinity or a value too large for float64 "
+            f"({first_few(where)}). Replace or drop them; an infinite value is never taken as "
+            "missing."
+        )
 
 
-def _counts_by_column(rows: Any, bad: Any) -> IntArray:
+def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
     if isinstance(rows, np.ndarray):
-        return bad.sum(axis=0)
-    return np.bincount(rows.indices[bad], minlength=rows.shape[1])
+        counts = np.zeros(rows.shape[1], dtype=np.intp)
+        for _, block in blocks(rows):
+            counts += is_bad(block).sum(axis=0)
+        return counts
+    return np.bincount(rows.indices[is_bad(rows.data)], minlength=rows.shape[1])
 
 
 def _as_table(X: Any, name: str) -> Any:

@@ -1,0 +1,103 @@
+"""Rows of a table by their index: nothing is copied before its numbers are asked for.
+
+A fit reads the table in an order of its own and holds out parts of it; both are an index over
+the table as it came. Whoever needs the numbers walks ``blocks``. Those are float64 and C-ordered,
+and their size depends on the number of columns alone, so sums over blocks have the same bits
+whatever the type and the layout of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+
+# One block in float64 takes a megabyte, half of a second-level cache.
+CELLS_PER_BLOCK = 2**17
+# Of rows this many times wider than the columns wanted, only those columns are gathered.
+WIDE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class PickedRows:
+    """The matrix ``table[index]``, never made whole. table : (n, d) array;  index : (m,)."""
+
+    table: FloatArray
+    index: IntArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.index), int(self.table.shape[1])
+
+    @property
+    def dtype(self) -> Any:
+        return self.table.dtype
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, rows: Any) -> PickedRows:
+        return PickedRows(self.table, self.index[rows])
+
+    @cached_property
+    def limits(self) -> FloatArray:
+        """Smallest and largest value of each column, (2, n_columns)."""
+        low, high = np.full((2, self.shape[1]), [[np.inf], [-np.inf]])
+        for _, block in blocks(self):
+            np.minimum(low, block.min(axis=0), out=low)
+            np.maximum(high, block.max(axis=0), out=high)
+        return np.stack([low, high])
+
+
+DenseRows: TypeAlias = "FloatArray | PickedRows"
+
+
+def is_dense(X: Any) -> bool:
+    return isinstance(X, (np.ndarray, PickedRows))
+
+
+def all_rows(X: Any) -> Any:
+    """Every row of an array, to be taken from without copying; a sparse matrix as it is."""
+    return PickedRows(X, np.arange(len(X))) if isinstance(X, np.ndarray) else X
+
+
+def pick(X: Any, index: IntArray) -> Any:
+    """Rows ``index`` of an array without copying them; of a sparse matrix, a copy."""
+    return PickedRows(X, index) if isinstance(X, np.ndarray) else X[index]
+
+
+def numbers(X: Any) -> Any:
+    """Picked rows as one float64 array; a sparse matrix as it is."""
+    return np.concatenate([block for _, block in blocks(X)]) if is_dense(X) else X
+
+
+def blocks(X: DenseRows, columns: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
+    """Consecutive rows of X, all columns or those given, as (which rows, numbers).
+
+    A block may be a view of X: it is for reading.
+    """
+    n_columns = X.shape[1]
+    if columns is not None and len(columns) == n_columns:
+        columns = None
+    width = n_columns if columns is None else len(columns)
+    size = max(CELLS_PER_BLOCK // max(width, 1), 1)
+    for start in range(0, len(X), size):
+        rows = slice(start, min(start + size, len(X)))
+        yield rows, np.ascontiguousarray(_part(X, rows, columns), dtype=np.float64)
+
+
+def _part(X: DenseRows, rows: slice, columns: IntArray | None) -> FloatArray:
+    if isinstance(X, PickedRows):
+        table, index = X.table, X.index[rows]
+        if columns is not None and table.shape[1] > WIDE * len(columns):
+            return table[np.ix_(index, columns)]
+        # ``take`` is twice as fast, but of a table that is not C-ordered it copies the whole.
+        part = table.take(index, axis=0) if table.flags.c_contiguous else table[index]
+    else:
+        part = X[rows]
+    return part if columns is None else part.take(columns, axis=1)

@@ -1,0 +1,325 @@
+"""Rows by index and in blocks: the same numbers as copies, and the room that a fit takes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+from geomix import GeometricMixtureClassifier, fitting, kernel, lift, picked
+from geomix.arrays import CenteredSparse
+from geomix.kernel import NumpyRows
+from geomix.lift import fit_standardize, with_rotation
+from geomix.objective import batch_terms, cross_entropy
+from geomix.picked import PickedRows, blocks, numbers
+from geomix.rows import Rows, column_range, distinct_rows
+from geomix.table import read_rows
+
+from shapes import random_planes  # isort: skip
+
+FIXED = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "random_state": 0}
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a few rows, so that small tables cross their borders."""
+    monkeypatch.setattr(picked, "CELLS_PER_BLOCK", 64)
+
+
+@pytest.fixture
+def always_single(monkeypatch):
+    """float32 tables of any size are trained on in float32."""
+    monkeypatch.setattr(lift, "CELLS_FOR_SINGLE", 0)
+
+
+def proba(X, y, **settings):
+    return GeometricMixtureClassifier(**{**FIXED, **settings}).fit(X, y).predict_proba(X)
+
+
+# --- picked rows and their blocks ---
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, lambda X: X[::-2]])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [None, np.array([0, 2, 5]), np.array([4]), np.arange(6)])
+def test_lazily_taken_rows_equal_copied_ones(rng, small_blocks, layout, dtype, columns):
+    table = layout(rng.standard_normal((400, 6)).astype(dtype))
+    first, second = rng.permutation(len(table))[:150], rng.integers(0, 150, 70)
+    y, weight = rng.integers(0, 2, len(table)), rng.random(len(table))
+    lazy = Rows(PickedRows(table, np.arange(len(table))), y, weight).take(first).take(second)
+    eager = Rows(table, y, weight).take(first).take(second)
+    assert lazy.X.table is table
+    assert lazy.X.shape == eager.X.shape
+    assert np.array_equal(lazy.y, eager.y)
+    assert np.array_equal(lazy.weight, eager.weight)
+    expected = eager.X if columns is None else eager.X[:, columns]
+    for X in (lazy.X, eager.X):
+        found = list(blocks(X, columns))
+        assert len(found) > 1
+        assert all(block.dtype == np.float64 and block.flags.c_contiguous for _, block in found)
+        assert np.array_equal(np.concatenate([block for _, block in found]), expected)
+        assert all(np.array_equal(block, expected[rows]) for rows, block in found)
+
+
+def test_repeats_among_lazy_rows_are_merged_like_copied_ones(rng, small_blocks):
+    X = rng.integers(0, 2, (300, 5)).astype(np.float32)
+    y, weight = rng.integers(0, 2, 300), rng.random(300)
+    eager = distinct_rows(Rows(X, y, weight), column_range(X))
+    X = PickedRows(X, np.arange(300))
+    lazy = distinct_rows(Rows(X, y, weight), column_range(X))
+    assert np.array_equal(numbers(lazy.X), eager.X)
+    assert np.array_equal(lazy.y, eager.y)
+    assert np.array_equal(lazy.weight, eager.weight)
+
+
+# --- statistics ---
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-100, 1.0, 1e100, 1e300])
+@pytest.mark.parametrize("offset", [0.0, 5.0, -1000.0])
+def test_means_and_deviations_in_blocks_are_numpys(rng, small_blocks, scale, offset):
+    X = rng.standard_normal((500, 7)) + offset
+    weight = rng.uniform(0.01, 3.0, 500)
+    mean = np.average(X, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    order = rng.permutation(500)
+    inverse = np.argsort(order)
+    with np.errstate(under="ignore"):
+        table = (X * scale)[order]
+    ours = fit_standardize(PickedRows(table, inverse), weight, np.arange(7))
+    np.testing.assert_allclose(ours.mean / scale, mean, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(ours.scale / scale, deviation, rtol=1e-11)
+
+
+def test_the_largest_floats_have_a_finite_deviation():
+    X = np.array([[1.7e308, 1.0], [-1.7e308, 2.0], [1.7e308, 4.0]])
+    ours = fit_standardize(X, np.ones(3), np.arange(2))
+    np.testing.assert_allclose(ours.scale[0], 1.7e308 * (np.sqrt(8.0) / 3.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kept", [np.arange(8), np.array([0, 3, 4, 7])])
+@pytest.mark.parametrize("n_axes", [None, 3])
+def test_lazy_rows_standardise_like_copied_ones(rng, small_blocks, kept, n_axes):
+    X = rng.standard_normal((300, 8)) @ rng.standard_normal((8, 8))
+    weight = rng.uniform(0.5, 2.0, 300)
+    lazy = PickedRows(X, np.arange(300))
+    standardize = fit_standardize(lazy, weight, kept)
+    if n_axes:
+        standardize = with_rotation(standardize, lazy, weight, n_axes)
+        U = (X[:, kept] - standardize.mean) / standardize.scale
+        values = np.linalg.eigvalsh(np.cov(U.T, aweights=weight, bias=True))
+        ours = np.cov(standardize(lazy).T, aweights=weight, bias=True)
+        np.testing.assert_allclose(ours, np.diag(values[::-1][:n_axes]), atol=1e-12)
+    np.testing.assert_allclose(standardize(lazy), standardize(X), rtol=1e-12, atol=1e-12)
+
+
+def test_numpy_rows_add_up_over_blocks(rng, small_blocks):
+    planes = random_planes(rng, [2, 1, 3], 5)
+    X = rng.standard_normal((200, 5)).astype(np.float32)
+    y, weight = rng.integers(0, 3, 200), rng.uniform(0.1, 2.0, 200)
+    ours, wide = NumpyRows(X, y, weight), X.astype(np.float64)
+    terms, whole = ours.terms(planes, 4.0, 0.1), batch_terms(planes, 4.0, wide, y, weight, 0.1)
+    for name in ("row_weight", "loss", "weights_gradient", "biases_gradient", "usage"):
+        np.testing.assert_allclose(getattr(terms, name), getattr(whole, name), rtol=1e-11)
+    expected = cross_entropy(planes, 4.0, wide, y, weight)
+    np.testing.assert_allclose(ours.cross_entropy(planes, 4.0), expected, rtol=1e-12)
+    S = kernel.pool(planes.scores(wide), planes.class_start, 4.0)[0]
+    np.testing.assert_allclose(ours.class_scores(planes, 4.0), S, rtol=1e-12)
+
+
+# --- float32 tables ---
+
+
+def test_training_rows_are_float32_only_of_large_float32_tables(rng, monkeypatch):
+    monkeypatch.setattr(lift, "CELLS_FOR_SINGLE", 600)
+    X = rng.standard_normal((200, 3))
+    standardize = fit_standardize(X, np.ones(200), np.arange(3))
+    for table, n_rows, expected in [
+        (X.astype(np.float32), 200, np.float32),
+        (X.astype(np.float32), 199, np.float64),
+        (X, 200, np.float64),
+    ]:
+        V = standardize(PickedRows(table, np.arange(n_rows)))
+        assert V.dtype == expected
+        np.testing.assert_allclose(V, standardize(table[:n_rows]), rtol=1e-7, atol=1e-7)
+
+
+def test_values_that_leave_float32_no_room_are_trained_on_in_float64(rng, always_single):
+    X = rng.standard_normal((50, 2)).astype(np.float32)
+    for scale, expected in [(1.0, np.float32), (1e30, np.float64)]:
+        lazy = PickedRows(X * np.float32(scale), np.arange(50))
+        raw = fit_standardize(lazy, np.ones(50), np.arange(2), center_and_scale=False)
+        assert raw(lazy).dtype == expected
+        assert fit_standardize(lazy, np.ones(50), np.arange(2))(lazy).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["wdbc", "digits"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"solver": "adam", "n_planes": 2, "max_iter": 20}], ids=["lbfgs", "adam"]
+)
+def test_float32_training_agrees_with_float64(name, settings, request, always_single):
+    X, y = request.getfixturevalue(name)
+    X = X.astype(np.float32)
+    wide = proba(X.astype(np.float64), y, **settings)
+    np.testing.assert_allclose(proba(X, y, **settings), wide, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_planes": 3, "l2": 1e-6, "tol": 1e-12},  # asks for more than float32 can give
+        {"n_planes": 3, "init": "logistic"},
+        {"lift": "fourier", "gamma": 0.05},
+        {"lift": "auto", "n_planes": "auto", "l2": "auto"},
+        {"standardize": False},
+        {"pca": 5},
+    ],
+    ids=str,
+)
+def test_float32_training_ends_without_complaint(wine, settings, always_single):
+    X, y = wine  # warnings are errors here
+    assert np.isfinite(proba(X.astype(np.float32), y, **settings)).all()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.asfortranarray,
+        lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+        lambda X: X.astype(">f4"),
+        pd.DataFrame,
+        lambda X: pl.DataFrame(X, schema=[f"c{j}" for j in range(X.shape[1])]),
+    ],
+    ids=["fortran", "strided", "big-endian", "pandas", "polars"],
+)
+def test_the_layout_of_a_float32_table_changes_no_bit(wdbc, other, always_single, small_blocks):
+    X, y = wdbc[0].astype(np.float32), wdbc[1]
+    settings = {"solver": "adam", "max_iter": 3, "n_planes": 2, "pca": 5}
+    ours = GeometricMixtureClassifier(**{**FIXED, **settings}).fit(other(X), y)
+    assert np.array_equal(ours.model_.predict_proba(X), proba(X, y, **settings))
+
+
+def test_the_order_of_float32_rows_changes_no_bit(wdbc, rng, always_single, small_blocks):
+    X, y = wdbc[0].astype(np.float32), wdbc[1]
+    order = rng.permutation(len(y))
+    assert np.array_equal(proba(X[order], y[order]), proba(X, y)[order])
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "adam", "max_iter": 3}, {"pca": 4}], ids=str)
+def test_a_float32_table_is_never_written_to(wdbc, settings, always_single):
+    X, y = wdbc[0].astype(np.float32), wdbc[1]
+    before = X.copy()
+    expected = proba(X, y, **settings)
+    assert np.array_equal(X, before)
+    X.flags.writeable = False
+    assert np.array_equal(proba(X, y, **settings), expected)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X: X,
+        pd.DataFrame,
+        lambda X: pd.DataFrame(X).astype("Float32"),
+        lambda X: pl.DataFrame(X, schema=list("abcd")),
+        lambda X: pl.DataFrame(X, schema=list("abcd")).to_arrow(),
+    ],
+    ids=["array", "pandas", "nullable", "polars", "arrow"],
+)
+def test_float32_passes_the_door_as_float32_in_training_alone(iris, make):
+    X = iris[0].astype(np.float32)
+    clf, table = GeometricMixtureClassifier(), make(X)
+    assert read_rows(clf, table, reset=True, as_it_lies=True).dtype == np.float32
+    read = read_rows(clf, table, reset=False)
+    assert read.dtype == np.float64
+    assert np.array_equal(read, X)
+
+
+def test_a_float32_array_or_pandas_frame_is_not_copied_at_the_door(iris):
+    X = iris[0].astype(np.float32)
+    for table in (X, np.asfortranarray(X), X[::2], pd.DataFrame(X)):
+        rows = read_rows(GeometricMixtureClassifier(), table, reset=True, as_it_lies=True)
+        assert np.shares_memory(rows, np.asarray(table))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int32, np.uint8])
+def test_other_numbers_pass_the_door_as_float64(iris, dtype):
+    X = iris[0].astype(dtype)
+    rows = read_rows(GeometricMixtureClassifier(), X, reset=True, as_it_lies=True)
+    assert rows.dtype == np.float64
+
+
+def test_float32_values_whose_sum_overflows_are_finite_all_the_same(iris):
+    X = iris[0].astype(np.float32) * np.float32(1e37)
+    assert np.isfinite(proba(X, iris[1])).all()
+    X[3, 1], X[4, 1], X[7, 2] = np.inf, -np.inf, np.inf
+    with pytest.raises(ValueError, match=r"x1: 2 of 150, x2: 1 of 150"):
+        proba(X, iris[1])
+    X[9, 0] = np.nan
+    with pytest.raises(ValueError, match=r"NaN \(x0: 1 of 150\)"):
+        proba(X, iris[1])
+
+
+def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
+    monkeypatch.setattr(fitting, "MOST_ROWS_TO_CHOOSE_FROM", 100)
+    seen = []
+
+    def choose(folds, *args, **settings):
+        seen.extend((len(fold.preparation.rows), len(fold.valid)) for fold in folds)
+        return choose_candidate(folds, *args, **settings)
+
+    choose_candidate = fitting.choose_candidate
+    monkeypatch.setattr(fitting, "choose_candidate", choose)
+    X = rng.standard_normal((1500, 2))
+    proba(X, (X[:, 0] > 0).astype(int))
+    assert seen == [(100, 100)]
+
+
+def test_centred_sparse_rows_are_one_block(rng):
+    X = scipy.sparse.csr_matrix(rng.standard_normal((50, 6)) * (rng.random((50, 6)) < 0.3))
+    planes, y = random_planes(rng, [1, 2], 6), rng.integers(0, 2, 50)
+    rows = NumpyRows(CenteredSparse(X, np.full(6, 0.1)), y, np.ones(50))
+    dense = NumpyRows(X.toarray() - 0.1, y, np.ones(50))
+    np.testing.assert_allclose(
+        rows.class_scores(planes, 3.0), dense.class_scores(planes, 3.0), atol=1e-12
+    )
+
+
+# --- the room a fit takes ---
+
+ROOM = """
+import numpy as np
+from geomix import GeometricMixtureClassifier
+def kilobytes(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(name))
+rng = np.random.default_rng(0)
+X = rng.standard_normal((100_000, 50), dtype=np.float32)
+y = rng.integers(3, size=len(X))
+clf = GeometricMixtureClassifier(
+    lift="linear", n_planes=2, l2=1e-3, solver="adam", max_iter=1, calibrate=False,
+    early_stopping="off", random_state=0,
+)
+clf.fit(X[:1000], y[:1000])
+before = kilobytes("VmRSS:")
+clf.fit(X, y)
+print(1024 * (kilobytes("VmHWM:") - before) / X.nbytes)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("kind", ["native", "numpy"])
+def test_a_fit_takes_little_more_room_than_its_rows(kind):
+    done = subprocess.run(
+        [sys.executable, "-c", ROOM],
+        env={**os.environ, "GEOMIX_KERNEL": kind},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) < 2.5
