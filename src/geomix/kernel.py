@@ -237,9 +237,7 @@ def adam_epoch(
     """
     vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
     usage = usage.copy()
-    adam = _native.Adam(
-        planes.class_start, vector, mean, square, usage, state.n_steps, **settings
-    )
+    adam = _native.Adam(planes.class_start, vector, mean, square, usage, state.n_steps, **settings)
     if isinstance(X, CenteredSparse):
         rows: Any = prepared or training_rows(X, y, weight)
         loss, n_steps = adam.epoch(rows.packed, _codes(order))
@@ -406,7 +404,7 @@ def _codes(y: IntArray) -> IntArray:
     return np.ascontiguousarray(y, dtype=np.int64)
 
 
-def _csr(X: Any) -> tuple[FloatArray, IntArray, IntArray]:
+def _csr(X: Any) -> tuple[Any, Any, IntArray]:
     """Data, indices and indptr of a CSR matrix; the native code checks them."""
     single = X.data.dtype == np.float32
     data = np.ascontiguousarray(X.data, dtype=np.float32 if single else np.float64)
