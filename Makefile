@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench speed sanitize clean
+.PHONY: demo test bench speed soak sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -20,6 +20,10 @@ bench: $(VENV)/.bench
 speed: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed.py
 
+# Two threads on one scorer for ten seconds: how many rows were scored, and how many wrongly.
+soak: $(VENV)/.test
+	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/test_native.py -k threads_share_a_scorer
+
 # The native tests on a build with the address and undefined behaviour sanitizers, in a venv of
 # its own. Python itself leaks on purpose, so leaks are not looked for; nor can a process that
 # the sanitizer watches be held to the memory of an ordinary one.
@@ -31,7 +35,7 @@ sanitize:
 		--config-settings=build-dir=build/sanitize
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-		$(SANITIZE_VENV)/bin/python -m pytest tests/test_native.py
+		$(SANITIZE_VENV)/bin/python -m pytest tests/test_native.py tests/test_native_sparse.py
 
 # A stamp per set of extras: installing again is skipped until pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml

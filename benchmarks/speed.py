@@ -1,6 +1,6 @@
 """How fast geomix is, next to its peers, in one run.
 
-    python benchmarks/speed.py [row] [batch] [fit] [default] [large] [memory]
+    python benchmarks/speed.py [row] [batch] [fit] [default] [large] [sparse] [memory]
 
 Each part is one of the figures that the native core is held to. Times are the smallest of
 several repeats, on one thread unless a row says otherwise; every row names its path: `scorer`
@@ -26,12 +26,14 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
+import scipy.sparse  # noqa: E402
 import speed_peers  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
-from geomix import GeometricMixtureClassifier, datasets, kernel  # noqa: E402
+from geomix import GeometricMixture, GeometricMixtureClassifier, datasets, kernel  # noqa: E402
 from geomix.adam import adam_start  # noqa: E402
+from geomix.lift import IdentityLift, fit_standardize  # noqa: E402
 from geomix.planes import Planes, class_starts  # noqa: E402
 from geomix.scoring import NumpyPredictor  # noqa: E402
 
@@ -272,7 +274,53 @@ def large() -> list[str]:
     return [text + f"\n\nTwo threads: {one / two:.2f} times one.\n"]
 
 
-# --- 6. memory ---
+# --- 6. sparse rows ---
+
+
+def random_csr(n_rows: int, n_columns: int, per_row: int, zipf: bool) -> Any:
+    """About ``per_row`` entries in every row, in columns at random or as frequent as words."""
+    rng = np.random.default_rng(0)
+    frequent = 1.0 / np.arange(1, n_columns + 1) if zipf else np.ones(n_columns)
+    columns = rng.choice(n_columns, size=n_rows * per_row, p=frequent / frequent.sum())
+    rows = np.repeat(np.arange(n_rows), per_row)
+    return scipy.sparse.csr_array(
+        (rng.random(len(rows)), (rows, columns)), shape=(n_rows, n_columns)
+    )
+
+
+def sparse() -> list[str]:
+    parts = []
+    for title, X in {
+        "20,000 x 30,000, 80 entries a row at random": random_csr(20_000, 30_000, 80, False),
+        "20,000 x 30,000, 80 entries a row like words": random_csr(20_000, 30_000, 80, True),
+        "5,000 x 500, 25 entries a row at random": random_csr(5_000, 500, 25, False),
+    }.items():
+        n_rows, n_columns = X.shape
+        rng, kept = np.random.default_rng(0), np.unique(X.indices)
+        y, weight = rng.integers(10, size=n_rows), np.ones(n_rows)
+        W = 0.1 * rng.standard_normal((20, len(kept)))
+        planes = Planes(W, np.zeros(20), class_starts([2] * 10))
+        standardize = fit_standardize(X, weight, kept)
+        U, names = standardize(X), tuple(map(str, range(n_columns)))
+        model = GeometricMixture(
+            np.arange(10), names, standardize, IdentityLift(len(kept)), planes, 6.0
+        )
+        numpy = NumpyPredictor(standardize, model.lift, planes, 6.0, 1.0)
+        theirs, ours = kernel.NumpyRows(U, y, weight), kernel.training_rows(U, y, weight)
+        for work, ask, base in (
+            ("loss and gradient", ours.terms, theirs.terms),
+            ("predict_proba", model.predict_proba, numpy.predict_proba),
+        ):
+            given = (planes, 6.0, 0.02) if work == "loss and gradient" else (X,)
+            rows: list[Row] = [
+                ("NumPy kernel", "SciPy products", best(lambda f=base, g=given: f(*g), 1.0)),
+                ("geomix", "kernel", best(lambda f=ask, g=given: f(*g), 1.0)),
+            ]
+            parts.append(table(f"{title}, 10 x 2 planes: {work}", rows, "ms", 1e3, "NumPy kernel"))
+    return parts
+
+
+# --- 7. memory ---
 
 MEMORY = """
 import numpy as np, pandas as pd
@@ -326,6 +374,7 @@ PARTS = {
     "fit": fixed_fit,
     "default": default_fit,
     "large": large,
+    "sparse": sparse,
     "memory": memory,
 }
 

@@ -7,11 +7,13 @@ import sys
 import pytest
 
 SCRIPT = """
-import threading, numpy as np
+import threading, numpy as np, scipy.sparse
 from geomix import GeometricMixtureClassifier
 
 rng = np.random.default_rng(0)
 X, y = rng.standard_normal((60_000, 40)), rng.integers(0, 4, 60_000)
+if {sparse}:
+    X = scipy.sparse.csr_array(np.where(rng.random(X.shape) < 0.2, X, 0.0))
 clf = GeometricMixtureClassifier(4, lift="linear", l2=1e-6, solver={solver!r}, tol=0.0,
                                  max_iter=100_000, early_stopping="off", calibrate=False)
 # Well into the training by then: preparing these rows takes a fraction of it.
@@ -23,10 +25,11 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unfitted(solver):
+def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unfitted(solver, sparse):
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT.format(solver=solver)],
+        [sys.executable, "-c", SCRIPT.format(solver=solver, sparse=sparse)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -333,19 +334,25 @@ def test_a_wrong_call_of_the_scorer_is_refused():
 
 
 def test_threads_share_a_scorer_and_get_the_right_rows():
+    """Two threads for GEOMIX_SOAK_SECONDS: a moment by default, ten seconds with `make soak`."""
     model = some_model("fourier")
     X = np.random.default_rng(0).standard_normal((500, 13))
-    P, score, wrong = model.predict_proba(X), model.scorer(), []
+    P, score = model.predict_proba(X), model.scorer()
+    until = time.monotonic() + float(os.environ.get("GEOMIX_SOAK_SECONDS", "1.5"))
+    n_scored, wrong = [0, 0], []
 
-    def ask(repeats):
-        for _ in range(repeats):
+    def ask(thread):
+        while time.monotonic() < until:
             wrong.extend(i for i in range(len(X)) if not np.array_equal(score(X[i]), P[i]))
+            n_scored[thread] += len(X)
 
-    threads = [threading.Thread(target=ask, args=(8,)) for _ in range(2)]
+    threads = [threading.Thread(target=ask, args=(thread,)) for thread in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    print(f"{sum(n_scored):,} rows scored by two threads, {len(wrong)} of them wrong")
+    assert min(n_scored) > 0
     assert wrong == []
 
 
@@ -366,6 +373,8 @@ def test_a_forked_child_predicts_like_its_parent(monkeypatch):
 FINGERPRINT = """
 import hashlib, sys
 import numpy as np
+import scipy.sparse
+from geomix.arrays import CenteredSparse
 sys.path.insert(0, {tests!r})
 from test_native import LIFTS, kernel, one_epoch, some_model, some_planes, some_rows
 digest = hashlib.sha256()
@@ -385,6 +394,14 @@ for dtype in (np.float64, np.float32):
     digest.update(terms.weights_gradient.tobytes() + terms.usage.tobytes())
     digest.update(np.float64(terms.loss).tobytes())
     digest.update(one_epoch(planes, X.astype(dtype), y, weight)[0].weights.tobytes())
+csr = scipy.sparse.csr_array(np.where(rng.random(X.shape) < 0.3, X, 0.0))
+for kind in ("linear", "dropped columns"):
+    digest.update(some_model(kind).predict_proba(csr).tobytes())
+sparse = CenteredSparse(csr, rng.standard_normal(13))
+terms = kernel.batch_terms(planes, 6.0, sparse, y, weight, 0.02)
+digest.update(terms.weights_gradient.tobytes() + terms.usage.tobytes())
+digest.update(np.float64(terms.loss).tobytes())
+digest.update(one_epoch(planes, sparse, y, weight)[0].weights.tobytes())
 print(kernel.simd, digest.hexdigest())
 """
 

@@ -460,7 +460,7 @@ def _codes(y: IntArray) -> IntArray:
     return np.ascontiguousarray(y, dtype=np.int64)
 
 
-def _csr(X: Any) -> tuple[FloatArray, IntArray, IntArray]:
+def _csr(X: Any) -> tuple[Any, Any, IntArray]:
     """Data, indices and indptr of a CSR matrix; the native code checks them."""
     single = X.data.dtype == np.float32
     data: FloatArray = np.ascontiguousarray(X.data, dtype=np.float32 if single else np.float64)

@@ -29,7 +29,7 @@ class RowExplanation:
     label : the winning class;  plane : the plane that carries it, counted within the class;
     probability : of the winning class;  score : z of that plane;
     contributions : (n_columns,) what each column adds to ``score``, the rest being the bias;
-    None for a lift whose planes are not sums over columns.
+    None for a Fourier lift, whose planes are not sums over columns.
     """
 
     label: Any
@@ -40,7 +40,7 @@ class RowExplanation:
 
 
 class Predictor(Protocol):
-    """Answers (n_rows, n_columns) float64 rows."""
+    """Answers (n_rows, n_columns) rows: float64 arrays, or CSR matrices."""
 
     def predict_proba(self, X: Any) -> FloatArray: ...
     def class_scores(self, X: Any) -> FloatArray: ...
