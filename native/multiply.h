@@ -38,7 +38,7 @@ GEOMIX_INLINE void multiply_tile(const T* weights, const T* biases, Index n_inpu
             for (int p = 0; p < P; ++p) {
                 const Pack<T> w = splat<T>(weights[p * n_inputs + j]);
 #pragma GCC unroll 16
-                for (int g = 0; g < G; ++g) sum[p][g] = sum[p][g] + w * x[g];
+                for (int g = 0; g < G; ++g) sum[p][g] = fused(w, x[g], sum[p][g]);
             }
         }
 #pragma GCC unroll 16
@@ -118,7 +118,7 @@ GEOMIX_INLINE void gradient_tile(const T* G, Index n_planes, const T* X, Index n
         for (int p = 0; p < P; ++p) {
             const Pack<T> slope = load(G + (g * n_planes + p) * n);
 #pragma GCC unroll 16
-            for (int j = 0; j < J; ++j) sum[p][j] = sum[p][j] + slope * x[j];
+            for (int j = 0; j < J; ++j) sum[p][j] = fused(slope, x[j], sum[p][j]);
         }
     }
 #pragma GCC unroll 16
@@ -197,7 +197,7 @@ GEOMIX_INLINE void columns_tile(const double* x, Index first, Index length, cons
                 __builtin_prefetch(column + 6 * step + i * n);
 #pragma GCC unroll 8
             for (int i = 0; i < N; ++i)
-                sum[s][i] = sum[s][i] + column_pack<Halved>(column, i) * xj;
+                sum[s][i] = fused(column_pack<Halved>(column, i), xj, sum[s][i]);
         }
     }
 #pragma GCC unroll 8

@@ -2,11 +2,16 @@
 //
 // A level with narrower registers holds a pack as a pair of halves, or a pair of pairs. Every
 // operation acts lane by lane, so each lane sees the same IEEE operations on every level and
-// the results are equal to the last bit. Compiled once per level (GEOMIX_LEVEL is a namespace);
+// the results are equal to the last bit. Multiply-adds are fused by name (`fused`), never by the
+// compiler's choice. Compiled once per level (GEOMIX_LEVEL is a namespace);
 // nothing here may instantiate code shared between levels, so the standard library stays out.
 #pragma once
 
 #include <cstdint>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #if defined(__AVX512F__)
 #define GEOMIX_BYTES 64
@@ -73,6 +78,16 @@ struct Unsigned<float> {
 template <class T>
 using Bits = Pack<typename Unsigned<T>::type>;
 
+// The type of the same lanes read as bits, of registers of doubles and pairs of them.
+template <class V>
+struct Lanes {
+    using bits = Register<uint64_t>::type;
+};
+template <class H>
+struct Lanes<Pair<H>> {
+    using bits = Pair<typename Lanes<H>::bits>;
+};
+
 template <class T>
 constexpr int lanes = 64 / static_cast<int>(sizeof(T));
 
@@ -104,6 +119,51 @@ GEOMIX_INLINE Pair<H> operator>>(const Pair<H>& a, int n)
     return {a.low >> n, a.high >> n};
 }
 
+// --- a b + c, rounded once ---
+
+#if GEOMIX_BYTES == 64
+GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
+                                           Register<double>::type c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<float>::type b,
+                                          Register<float>::type c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+#elif GEOMIX_BYTES == 32
+GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
+                                           Register<double>::type c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<float>::type b,
+                                          Register<float>::type c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+#else
+// Lane by lane: one instruction where the target has it, or the C library, which rounds alike.
+GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
+                                           Register<double>::type c)
+{
+    for (int i = 0; i < 2; ++i) c[i] = __builtin_fma(a[i], b[i], c[i]);
+    return c;
+}
+GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<float>::type b,
+                                          Register<float>::type c)
+{
+    for (int i = 0; i < 4; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+}
+#endif
+template <class H>
+GEOMIX_INLINE Pair<H> fused(const Pair<H>& a, const Pair<H>& b, const Pair<H>& c)
+{
+    return {fused(a.low, b.low, c.low), fused(a.high, b.high, c.high)};
+}
+
 // --- comparisons and choice; a comparison lives only inside `choose_less` and its kin, because
 //     the type of a mask differs between levels ---
 
@@ -118,13 +178,13 @@ GEOMIX_INLINE Pair<H> choose_less(Pair<H> a, Pair<H> b, Pair<H> yes, Pair<H> no)
     return {choose_less(a.low, b.low, yes.low, no.low),
             choose_less(a.high, b.high, yes.high, no.high)};
 }
-template <class V>
-GEOMIX_INLINE V choose_equal(V a, V b, V yes, V no)  // a == b ? yes : no
+template <class U, class V>
+GEOMIX_INLINE V choose_equal(U a, U b, V yes, V no)  // a == b ? yes : no
 {
     return a == b ? yes : no;
 }
-template <class H>
-GEOMIX_INLINE Pair<H> choose_equal(Pair<H> a, Pair<H> b, Pair<H> yes, Pair<H> no)
+template <class U, class H>
+GEOMIX_INLINE Pair<H> choose_equal(Pair<U> a, Pair<U> b, Pair<H> yes, Pair<H> no)
 {
     return {choose_equal(a.low, b.low, yes.low, no.low),
             choose_equal(a.high, b.high, yes.high, no.high)};

@@ -70,9 +70,9 @@ static void fourier_block(const Model& m, const double* angles, Index n_groups, 
         double* cosines = phi + g * m.n_lifted * n;
         double* sines = cosines + m.n_frequencies * n;
         each_sine_cosine(angles + g * m.n_frequencies * n, m.n_frequencies * n,
-                         [=](Index i, SineCosine both) {
-                             store(cosines + i, both.cosine * scale);
-                             store(sines + i, both.sine * scale);
+                         [=](Index i, Pack<double> sine, Pack<double> cosine) {
+                             store(cosines + i, cosine * scale);
+                             store(sines + i, sine * scale);
                          });
     }
 }
@@ -181,10 +181,10 @@ static void fourier_row(const Model& m, const double* angles, double* phi)
     const Pack<double> scale = splat(m.frequency_scale);
     double* sines = phi + m.n_frequencies;
     Pack<double> first_sines = splat(0.0);
-    each_sine_cosine(angles, m.n_frequencies, [&](Index f, SineCosine both) {
-        store(sines + f, both.sine * scale);
-        store(phi + f, both.cosine * scale);
-        if (f == 0) first_sines = both.sine * scale;
+    each_sine_cosine(angles, m.n_frequencies, [&](Index f, Pack<double> sine, Pack<double> cosine) {
+        store(sines + f, sine * scale);
+        store(phi + f, cosine * scale);
+        if (f == 0) first_sines = sine * scale;
     });
     store(sines, first_sines);  // the last pack of cosines may have run over their end
 }
