@@ -88,7 +88,7 @@ class OwnedModel {
                  weight_columns_.view(), own_.class_start.data(), own_.n_columns, n_kept,
                  n_rotated, n_frequencies, n_lifted, n_planes, size(own_.class_start) - 1,
                  keeps_all, own_.sharpness, own_.temperature,
-                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 0.0};
+                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 1.0};
     }
     OwnedModel(const OwnedModel&) = delete;
 

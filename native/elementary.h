@@ -139,62 +139,47 @@ GEOMIX_INLINE Pack<T> logarithm(Pack<T> x)
 
 constexpr double FAR_ANGLE = 0x1p19;
 
-// V is a pack or a pair of packs: two in step keep the multipliers busy while each waits for
-// its own last result.
-template <class V>
 struct SineCosine {
-    V sine, cosine;
+    Pack<double> sine, cosine;
 };
-
-template <class V>
-GEOMIX_INLINE V each(double value)
-{
-    return Fill<V, double>::with(value);
-}
-
-// c[0] + c[1] z + ... + c[5] z^5
-template <class V>
-GEOMIX_INLINE V six_terms(V z, const double (&c)[6])
-{
-    V sum = each<V>(c[5]);
-#pragma GCC unroll 5
-    for (int i = 4; i >= 0; --i) sum = fused(sum, z, each<V>(c[i]));
-    return sum;
-}
 
 // Sines and cosines of angles up to FAR_ANGLE. The terms of FDLIBM k_sin and k_cos that make up
 // for the rounding of r are left out: that is within the absolute error above.
-template <class V>
-GEOMIX_INLINE SineCosine<V> sine_cosine(V x)
+GEOMIX_INLINE SineCosine sine_cosine(Pack<double> x)
 {
-    using U = typename Lanes<V>::bits;
     constexpr double sines[6] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03,
                                  -1.98412698298579493134e-04, 2.75573137070700676789e-06,
                                  -2.50507602534068634195e-08, 1.58969099521155010221e-10};
-    constexpr double cosines[6] = {4.16666666666666019037e-02,  -1.38888888888741095749e-03,
-                                   2.48015872894767294178e-05,  -2.75573143513906633035e-07,
-                                   2.08757232129817482790e-09,  -1.13596475577881948265e-11};
-    const V round = each<V>(0x1.8p52);
-    const V shifted = fused(x, each<V>(6.36619772367581382433e-01), round);
-    const V n = shifted - round;
+    constexpr double cosines[6] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
+                                   2.48015872894767294178e-05, -2.75573143513906633035e-07,
+                                   2.08757232129817482790e-09, -1.13596475577881948265e-11};
+    const Pack<double> round = splat(0x1.8p52);
+    const Pack<double> shifted = fused(x, splat(6.36619772367581382433e-01), round);
+    const Pack<double> n = shifted - round;
     // pi/2 in two pieces of 53 bits: the first step is exact, because what it leaves is small.
-    const V first = fused(n, each<V>(-1.57079632679489655800e+00), x);
-    const V r = fused(n, each<V>(-6.12323399573676603587e-17), first);
-    const V z = r * r;
-    const V s = fused(z * r, six_terms(z, sines), r);
-    const V c = fused(z, fused(z, six_terms(z, cosines), each<V>(-0.5)), each<V>(1.0));
+    const Pack<double> first = fused(n, splat(-1.57079632679489655800e+00), x);
+    const Pack<double> r = fused(n, splat(-6.12323399573676603587e-17), first), z = r * r;
+    Pack<double> p = splat(sines[5]), q = splat(cosines[5]);
+#pragma GCC unroll 5
+    for (int i = 4; i >= 0; --i) {
+        p = fused(p, z, splat(sines[i]));
+        q = fused(q, z, splat(cosines[i]));
+    }
+    const Bits<double> s = reread<Bits<double>>(fused(z * r, p, r));
+    const Bits<double> c =
+        reread<Bits<double>>(fused(z, fused(z, q, splat(-0.5)), splat(1.0)));
     // Quarter turns: odd ones swap sine and cosine, the second bit flips signs.
-    const U quarter = reread<U>(shifted), bit = Fill<U, uint64_t>::with(1);
-    const U odd = quarter & bit, sign = Fill<U, uint64_t>::with(0x8000000000000000);
-    const V raw_sine = choose_equal(odd, bit, c, s), raw_cosine = choose_equal(odd, bit, s, c);
-    return {reread<V>(reread<U>(raw_sine) ^ ((quarter << 62) & sign)),
-            reread<V>(reread<U>(raw_cosine) ^ (((quarter + bit) << 62) & sign))};
+    const Bits<double> quarter = reread<Bits<double>>(shifted), bit = splat<uint64_t>(1);
+    const Bits<double> odd = splat<uint64_t>(0) - (quarter & bit), swap = (s ^ c) & odd;
+    const Bits<double> sign = splat<uint64_t>(0x8000000000000000);
+    return {reread<Pack<double>>(s ^ swap ^ ((quarter << 62) & sign)),
+            reread<Pack<double>>(c ^ swap ^ (((quarter + bit) << 62) & sign))};
 }
 
 // The same for any finite angle, where some may be beyond FAR_ANGLE.
-static __attribute__((noinline)) SineCosine<Pack<double>> sine_cosine_far(const double* angle)
+static __attribute__((noinline)) SineCosine sine_cosine_far(const double* angle)
 {
-    const SineCosine<Pack<double>> near = sine_cosine(load(angle));
+    const SineCosine near = sine_cosine(load(angle));
     double sine[lanes<double>], cosine[lanes<double>];
     store(sine, near.sine);
     store(cosine, near.cosine);
@@ -206,7 +191,7 @@ static __attribute__((noinline)) SineCosine<Pack<double>> sine_cosine_far(const 
     return {load(sine), load(cosine)};
 }
 
-// put(i, sines, cosines of the pack of angles at i), over n angles in whole packs. All angles
+// put(i, sines and cosines of the pack of angles at i), over n angles in whole packs. All angles
 // are taken for near ones first; should one not be, everything is put again.
 template <class Put>
 GEOMIX_INLINE void each_sine_cosine(const double* angles, Index n, Put put)
@@ -216,33 +201,16 @@ GEOMIX_INLINE void each_sine_cosine(const double* angles, Index n, Put put)
     const Bits<double> no_sign = splat<uint64_t>(0x7fffffffffffffff);
     const Bits<double> to_far = splat<uint64_t>(0x8000000000000000 - 0x4120000000000000);
     Bits<double> far = splat<uint64_t>(0);
-    const auto look = [&](Pack<double> x) {
-        far = far | ((reread<Bits<double>>(x) & no_sign) + to_far);
-    };
-    Index i = 0;
-    if (GEOMIX_BYTES == 64)
-        for (; i + 2 * w <= n; i += 2 * w) {
-            const Pair<Pack<double>> x = {load(angles + i), load(angles + i + w)};
-            look(x.low);
-            look(x.high);
-            const SineCosine<Pair<Pack<double>>> both = sine_cosine(x);
-            put(i, both.sine.low, both.cosine.low);
-            put(i + w, both.sine.high, both.cosine.high);
-        }
-    for (; i < n; i += w) {
+    for (Index i = 0; i < n; i += w) {
         const Pack<double> x = load(angles + i);
-        look(x);
-        const SineCosine<Pack<double>> both = sine_cosine(x);
-        put(i, both.sine, both.cosine);
+        far = far | ((reread<Bits<double>>(x) & no_sign) + to_far);
+        put(i, sine_cosine(x));
     }
     uint64_t lane[w], any = 0;
     __builtin_memcpy(lane, &far, sizeof lane);
     for (int k = 0; k < w; ++k) any |= lane[k];
     if (__builtin_expect(any >> 63 == 0, 1)) return;
-    for (i = 0; i < n; i += w) {
-        const SineCosine<Pack<double>> both = sine_cosine_far(angles + i);
-        put(i, both.sine, both.cosine);
-    }
+    for (Index i = 0; i < n; i += w) put(i, sine_cosine_far(angles + i));
 }
 
 }  // namespace GEOMIX_LEVEL

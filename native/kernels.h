@@ -75,7 +75,7 @@ struct Model {
     const std::int32_t* class_start;
     Index n_columns, n_kept, n_rotated, n_frequencies, n_lifted, n_planes, n_classes;
     bool keeps_all;
-    double sharpness, temperature, frequency_scale;
+    double sharpness, temperature, lift_scale;
 };
 
 // Where the answers to a block of rows go, all row-major; null means not wanted.

@@ -47,9 +47,9 @@ static void sine_cosine_all(const double* x, Index n, double* sine, double* cosi
 {
     by_packs(x, n, [=](double* in, Index i, Index used) {
         double s[DOUBLES], c[DOUBLES];
-        each_sine_cosine(in, DOUBLES, [&](Index, Pack<double> sine, Pack<double> cosine) {
-            store(s, sine);
-            store(c, cosine);
+        each_sine_cosine(in, DOUBLES, [&](Index, SineCosine both) {
+            store(s, both.sine);
+            store(c, both.cosine);
         });
         for (Index k = 0; k < used; ++k) sine[i + k] = s[k], cosine[i + k] = c[k];
     });

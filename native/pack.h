@@ -78,16 +78,6 @@ struct Unsigned<float> {
 template <class T>
 using Bits = Pack<typename Unsigned<T>::type>;
 
-// The type of the same lanes read as bits, of registers of doubles and pairs of them.
-template <class V>
-struct Lanes {
-    using bits = Register<uint64_t>::type;
-};
-template <class H>
-struct Lanes<Pair<H>> {
-    using bits = Pair<typename Lanes<H>::bits>;
-};
-
 template <class T>
 constexpr int lanes = 64 / static_cast<int>(sizeof(T));
 
@@ -121,6 +111,8 @@ GEOMIX_INLINE Pair<H> operator>>(const Pair<H>& a, int n)
 
 // --- a b + c, rounded once ---
 
+GEOMIX_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
 #if GEOMIX_BYTES == 64
 GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
                                            Register<double>::type c)
@@ -148,7 +140,7 @@ GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<floa
 GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
                                            Register<double>::type c)
 {
-    for (int i = 0; i < 2; ++i) c[i] = __builtin_fma(a[i], b[i], c[i]);
+    for (int i = 0; i < 2; ++i) c[i] = fused(a[i], b[i], c[i]);
     return c;
 }
 GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<float>::type b,
@@ -178,13 +170,13 @@ GEOMIX_INLINE Pair<H> choose_less(Pair<H> a, Pair<H> b, Pair<H> yes, Pair<H> no)
     return {choose_less(a.low, b.low, yes.low, no.low),
             choose_less(a.high, b.high, yes.high, no.high)};
 }
-template <class U, class V>
-GEOMIX_INLINE V choose_equal(U a, U b, V yes, V no)  // a == b ? yes : no
+template <class V>
+GEOMIX_INLINE V choose_equal(V a, V b, V yes, V no)  // a == b ? yes : no
 {
     return a == b ? yes : no;
 }
-template <class U, class H>
-GEOMIX_INLINE Pair<H> choose_equal(Pair<U> a, Pair<U> b, Pair<H> yes, Pair<H> no)
+template <class H>
+GEOMIX_INLINE Pair<H> choose_equal(Pair<H> a, Pair<H> b, Pair<H> yes, Pair<H> no)
 {
     return {choose_equal(a.low, b.low, yes.low, no.low),
             choose_equal(a.high, b.high, yes.high, no.high)};

@@ -1,7 +1,7 @@
 // Answers to a block of rows, and to one row, by the same operations in the same order.
 //
-//   u = clip((x - mean) / scale);  v = R u;  phi = v or sqrt(1/D) [cos(v O); sin(v O)];
-//   z = W phi + b;  s = soft-OR(z);  p = softmax(s / T)
+//   u = clip((x - mean) / scale);  v = R u;  phi = v or [cos(v O); sin(v O)];
+//   z = c W phi + b, c = 1 or sqrt(1/D);  s = soft-OR(z);  p = softmax(s / T)
 //
 // A block keeps 8 rows side by side in a pack, one row keeps 8 outputs; each number is the same
 // sequence of operations either way, so a row's answer never depends on its company.
@@ -22,6 +22,12 @@ GEOMIX_INLINE Pack<double> standardized(Pack<double> x, Pack<double> mean, Pack<
 {
     const Pack<double> bound = splat(LARGEST_STANDARDIZED);
     return smaller(larger((x - mean) * inverse, splat(0.0) - bound), bound);
+}
+
+template <class F>
+GEOMIX_INLINE void each_pack(double* values, Index n_values, F f)
+{
+    for (Index i = 0; i < n_values; i += DOUBLES) store(values + i, f(load(values + i)));
 }
 
 // One group of the kept columns: four at a time where they and the rows lie side by side.
@@ -61,20 +67,32 @@ static void standardize_block(const Model& m, Strided<double> X, Index n_rows, d
     }
 }
 
-// angles [group][frequency][lane] -> phi [group][cosines, sines][lane]
+// angles [group][frequency][lane] -> phi [group][cosines, sines][lane], not yet scaled
 static void fourier_block(const Model& m, const double* angles, Index n_groups, double* phi)
 {
     constexpr int n = DOUBLES;
-    const Pack<double> scale = splat(m.frequency_scale);
     for (Index g = 0; g < n_groups; ++g) {
         double* cosines = phi + g * m.n_lifted * n;
         double* sines = cosines + m.n_frequencies * n;
         each_sine_cosine(angles + g * m.n_frequencies * n, m.n_frequencies * n,
-                         [=](Index i, Pack<double> sine, Pack<double> cosine) {
-                             store(cosines + i, cosine * scale);
-                             store(sines + i, sine * scale);
+                         [=](Index i, SineCosine both) {
+                             store(cosines + i, both.cosine);
+                             store(sines + i, both.sine);
                          });
     }
+}
+
+// phi -> z. The lift's scale waits for the sums: there are fewer of them than lifted numbers.
+static void score_block(const Model& m, const double* phi, Index n_groups, double* z)
+{
+    constexpr int n = DOUBLES;
+    multiply<double>(m.weights, nullptr, m.n_planes, m.n_lifted, phi, n_groups, z);
+    const Pack<double> scale = splat(m.lift_scale);
+    for (Index g = 0; g < n_groups; ++g)
+        for (Index p = 0; p < m.n_planes; ++p) {
+            double* at = z + (g * m.n_planes + p) * n;
+            store(at, fused(load(at), scale, splat(m.biases[p])));
+        }
 }
 
 struct BlockScratch {
@@ -110,7 +128,7 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
         fourier_block(m, at.angles, n_groups, at.lifted);
         phi = at.lifted;
     }
-    multiply<double>(m.weights, m.biases, m.n_planes, m.n_lifted, phi, n_groups, at.z);
+    score_block(m, phi, n_groups, at.z);
     if (out.plane_scores) unpack(at.z, n_rows, m.n_planes, out.plane_scores);
     if (!out.responsibilities && !out.class_scores && !out.probabilities) return;
     const Pack<double> temperature = splat(m.temperature);
@@ -143,16 +161,14 @@ static void fourier(const Model& m, Strided<double> V, Index n_rows, T* phi, dou
     multiply<double>(m.frequencies, nullptr, m.n_frequencies, m.n_rotated, at.rotated, n_groups,
                      at.angles);
     fourier_block(m, at.angles, n_groups, at.lifted);
+    const Pack<double> scale = splat(m.lift_scale);
+    each_pack(at.lifted, n_groups * m.n_lifted * DOUBLES,
+              [=](Pack<double> v) { return v * scale; });
     unpack(at.lifted, n_rows, m.n_lifted, phi);
 }
 
 // --- one row ---
 
-template <class F>
-GEOMIX_INLINE void each_pack(double* values, Index n_values, F f)
-{
-    for (Index i = 0; i < n_values; i += DOUBLES) store(values + i, f(load(values + i)));
-}
 static void exponentials(double* values, Index n_values)
 {
     each_pack(values, n_values, [](Pack<double> v) { return exponential<double>(v); });
@@ -178,13 +194,12 @@ static void standardize_row(const Model& m, const double* x, double* u)
 
 static void fourier_row(const Model& m, const double* angles, double* phi)
 {
-    const Pack<double> scale = splat(m.frequency_scale);
     double* sines = phi + m.n_frequencies;
     Pack<double> first_sines = splat(0.0);
-    each_sine_cosine(angles, m.n_frequencies, [&](Index f, Pack<double> sine, Pack<double> cosine) {
-        store(sines + f, sine * scale);
-        store(phi + f, cosine * scale);
-        if (f == 0) first_sines = sine * scale;
+    each_sine_cosine(angles, m.n_frequencies, [&](Index f, SineCosine both) {
+        store(sines + f, both.sine);
+        store(phi + f, both.cosine);
+        if (f == 0) first_sines = both.sine;
     });
     store(sines, first_sines);  // the last pack of cosines may have run over their end
 }
@@ -258,7 +273,7 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
         phi = lifted;
     }
     row_times_columns(phi, m.n_lifted, m.weight_columns, z);
-    for (Index p = 0; p < m.n_planes; ++p) z[p] += m.biases[p];
+    for (Index p = 0; p < m.n_planes; ++p) z[p] = fused(z[p], m.lift_scale, m.biases[p]);
     pool_row(m, z, a, s, work, out.responsibilities != nullptr);
     if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);
     if (out.plane_scores)
