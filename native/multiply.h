@@ -121,20 +121,18 @@ GEOMIX_INLINE void gradient_tile(const T* G, Index n_planes, const T* X, Index n
             for (int j = 0; j < J; ++j) sum[p][j] = fused(slope, x[j], sum[p][j]);
         }
     }
-#pragma GCC unroll 16
-    for (int p = 0; p < P; ++p) {
-        double* to = out + p * n_inputs;
-        if constexpr (J % 4 == 0) {
+    const auto at = [&](int q) -> const Pack<T>& { return sum[q / J][q % J]; };
+    const auto to = [=](int q) { return out + q / J * n_inputs + q % J; };
+    if constexpr (P * J % 4 == 0) {
 #pragma GCC unroll 4
-            for (int j = 0; j < J; j += 4) {
-                const auto four = sums_of_lanes<T>(sum[p][j], sum[p][j + 1], sum[p][j + 2],
-                                                   sum[p][j + 3]);
-                for (int k = 0; k < 4; ++k) to[j + k] += static_cast<double>(four[k]);
-            }
-        } else {
-#pragma GCC unroll 16
-            for (int j = 0; j < J; ++j) to[j] += static_cast<double>(sum_of_lanes<T>(sum[p][j]));
+        for (int q = 0; q < P * J; q += 4) {
+            const auto four = sums_of_lanes<T>(at(q), at(q + 1), at(q + 2), at(q + 3));
+            for (int k = 0; k < 4; ++k) *to(q + k) += static_cast<double>(four[k]);
         }
+    } else {
+#pragma GCC unroll 16
+        for (int q = 0; q < P * J; ++q)
+            *to(q) += static_cast<double>(sum_of_lanes<T>(at(q)));
     }
 }
 
@@ -154,7 +152,8 @@ template <class T>
 static void add_gradient(const T* G, Index n_planes, const T* X, Index n_inputs, Index n_groups,
                          double* out)
 {
-    constexpr int n = lanes<T>, widest = FULL >= 4 ? 4 : FULL;
+    // Both factors come from memory here, so square tiles read least.
+    constexpr int n = lanes<T>, widest = FULL >= 16 ? 4 : 2;
     Index p = 0;
     for (; p + widest <= n_planes; p += widest)
         gradient_rows<T, widest>(G + p * n, n_planes, X, n_inputs, n_groups, out + p * n_inputs);
