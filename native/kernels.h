@@ -61,9 +61,17 @@ struct Strided {
 constexpr Index COLUMN_STRIP = 64;
 struct Columns {
     const double* numbers;
-    Index width;
+    Index width, segment;
     bool halved;
 };
+
+// Sums run over this many columns at a time (see multiply.h). Over few columns a quarter of them:
+// one row has few sums, and a long one waits for itself at every step.
+constexpr Index SEGMENT = 128;
+static inline Index short_segment(Index n_inputs)
+{
+    return n_inputs > SEGMENT ? SEGMENT : n_inputs < 32 ? 8 : (n_inputs + 3) / 4;
+}
 
 // Everything that answers a row. Matrices hold one output per row: rotation (n_rotated, n_kept),
 // frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted).
@@ -75,7 +83,7 @@ struct Model {
     const std::int32_t* class_start;
     Index n_columns, n_kept, n_rotated, n_frequencies, n_lifted, n_planes, n_classes;
     bool keeps_all;
-    double sharpness, temperature, lift_scale;
+    double sharpness, inverse_sharpness, inverse_temperature, lift_scale;
 };
 
 // Where the answers to a block of rows go, all row-major; null means not wanted.

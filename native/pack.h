@@ -275,6 +275,19 @@ GEOMIX_INLINE void store(T* to, const Pack<T>& value)
     Memory<Pack<T>, T>::store(to, value);
 }
 
+GEOMIX_INLINE Pack<double> eight(double a, double b, double c, double d, double e, double f,
+                                 double g, double h)
+{
+    using V = Register<double>::type;
+#if GEOMIX_BYTES == 64
+    return V{a, b, c, d, e, f, g, h};
+#elif GEOMIX_BYTES == 32
+    return {V{a, b, c, d}, V{e, f, g, h}};
+#else
+    return {{V{a, b}, V{c, d}}, {V{e, f}, V{g, h}}};
+#endif
+}
+
 // Of two packs of numbers whose lower halves are zero, held in one (see `Columns` in kernels.h).
 GEOMIX_INLINE Pack<double> first_of_two(const Pack<double>& both)
 {

@@ -86,7 +86,8 @@ static void fourier_block(const Model& m, const double* angles, Index n_groups, 
 static void score_block(const Model& m, const double* phi, Index n_groups, double* z)
 {
     constexpr int n = DOUBLES;
-    multiply<double>(m.weights, nullptr, m.n_planes, m.n_lifted, phi, n_groups, z);
+    multiply_by_segments<double>(m.weight_columns.segment, m.weights, nullptr, m.n_planes,
+                                 m.n_lifted, phi, n_groups, z);
     const Pack<double> scale = splat(m.lift_scale);
     for (Index g = 0; g < n_groups; ++g)
         for (Index p = 0; p < m.n_planes; ++p) {
@@ -131,7 +132,7 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
     score_block(m, phi, n_groups, at.z);
     if (out.plane_scores) unpack(at.z, n_rows, m.n_planes, out.plane_scores);
     if (!out.responsibilities && !out.class_scores && !out.probabilities) return;
-    const Pack<double> temperature = splat(m.temperature);
+    const Pack<double> cooler = splat(m.inverse_temperature);
     for (Index g = 0; g < n_groups; ++g) {
         double *s = at.s + g * m.n_classes * n, *e = at.e + g * m.n_classes * n;
         double *z = at.z + g * m.n_planes * n, *a = at.a + g * m.n_planes * n;
@@ -140,7 +141,7 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
         else
             pool_group<double, false>(z, m.class_start, m.n_classes, m.sharpness, s, a);
         for (Index c = 0; c < m.n_classes; ++c)
-            store(s + c * n, load(s + c * n) / temperature);
+            store(s + c * n, load(s + c * n) * cooler);
         if (!out.probabilities) continue;
         const Pack<double> total = exponentiate_group<double>(s, m.n_classes, e).total;
         const Pack<double> inverse = splat(1.0) / total;
@@ -169,13 +170,21 @@ static void fourier(const Model& m, Strided<double> V, Index n_rows, T* phi, dou
 
 // --- one row ---
 
+// The same over numbers just written one by one: they are read one by one as well, because a
+// pack would wait until all of them have reached the cache.
+template <class F>
+GEOMIX_INLINE void each_fresh_pack(double* v, Index n_values, F f)
+{
+    for (Index i = 0; i < n_values; i += DOUBLES, v += DOUBLES)
+        store(v, f(eight(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])));
+}
 static void exponentials(double* values, Index n_values)
 {
-    each_pack(values, n_values, [](Pack<double> v) { return exponential<double>(v); });
+    each_fresh_pack(values, n_values, [](Pack<double> v) { return exponential<double>(v); });
 }
 static void logarithms(double* values, Index n_values)
 {
-    each_pack(values, n_values, [](Pack<double> v) { return logarithm<double>(v); });
+    each_fresh_pack(values, n_values, [](Pack<double> v) { return logarithm<double>(v); });
 }
 
 static void standardize_row(const Model& m, const double* x, double* u)
@@ -232,7 +241,7 @@ static void pool_row(const Model& m, const double* z, double* a, double* s, doub
         const Index first = m.class_start[c], end = m.class_start[c + 1];
         const bool alone = end - first == 1;
         const double inverse = 1.0 / total[c];
-        s[c] = (alone ? top[c] : top[c] + logs[c] / m.sharpness) / m.temperature;
+        s[c] = (alone ? top[c] : fused(logs[c], m.inverse_sharpness, top[c])) * m.inverse_temperature;
         for (Index p = first; with_shares && p < end; ++p)
             a[p] = alone ? 1.0 : a[p] * inverse;
     }
