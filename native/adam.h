@@ -98,7 +98,7 @@ class AdamEpoch {
                 return;
             }
             work(0);
-            while (n_done_.load(std::memory_order_acquire) < n_threads_) pause();
+            wait([&] { return n_done_.load(std::memory_order_acquire) == n_threads_; });
             for (Index k = 0; k < n_chunks_; ++k) total.add(sums_[k]);
         }
 
@@ -106,7 +106,7 @@ class AdamEpoch {
         {
             Index seen = 0;
             for (;;) {
-                while (round_.load(std::memory_order_acquire) == seen) pause();
+                wait([&] { return round_.load(std::memory_order_acquire) != seen; });
                 ++seen;
                 if (dismissed_.load(std::memory_order_relaxed)) return;
                 work(t);
@@ -124,12 +124,16 @@ class AdamEpoch {
             Aligned<T> X, y, weight, scratch;
         };
 
-        static void pause()
+        // The others are a microsecond away, or have no core: look often, then give way.
+        template <class Done>
+        static void wait(Done done)
         {
+            for (int looks = 1; !done(); ++looks) {
 #if defined(__x86_64__)
-            for (int i = 0; i < 32; ++i) __builtin_ia32_pause();
+                __builtin_ia32_pause();
 #endif
-            std::this_thread::yield();
+                if (looks % 256 == 0) std::this_thread::yield();
+            }
         }
 
         void work(int t)

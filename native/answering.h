@@ -28,8 +28,8 @@ struct ModelNumbers {
 class OwnedColumns {
   public:
     OwnedColumns() = default;
-    OwnedColumns(const Vector& matrix, Index n_outputs, Index n_inputs)
-        : width_(padded(n_outputs, DOUBLES)), halved_(true)
+    OwnedColumns(const Vector& matrix, Index n_outputs, Index n_inputs, Index segment = SEGMENT)
+        : width_(padded(n_outputs, DOUBLES)), segment_(segment), halved_(true)
     {
         for (double value : matrix) halved_ &= (bits(value) & LOWER_HALF) == 0;
         const Index share = halved_ ? 2 : 1;
@@ -48,7 +48,7 @@ class OwnedColumns {
         numbers_.resize(held.size());
         std::memcpy(numbers_.data(), held.data(), held.size() * sizeof(double));
     }
-    Columns view() const { return {numbers_.data(), width_, halved_}; }
+    Columns view() const { return {numbers_.data(), width_, segment_, halved_}; }
 
   private:
     static constexpr std::uint64_t LOWER_HALF = 0xffffffff;
@@ -60,7 +60,7 @@ class OwnedColumns {
         return out;
     }
 
-    Index width_ = 0;
+    Index width_ = 0, segment_ = SEGMENT;
     bool halved_ = false;
     Aligned<double> numbers_;
 };
@@ -80,7 +80,8 @@ class OwnedModel {
             rotation_columns_ = OwnedColumns(own_.rotation, n_rotated, n_kept);
         if (n_frequencies)
             frequency_columns_ = OwnedColumns(own_.frequencies, n_frequencies, n_rotated);
-        weight_columns_ = OwnedColumns(own_.weights, n_planes, n_lifted);
+        weight_columns_ =
+            OwnedColumns(own_.weights, n_planes, n_lifted, short_segment(n_lifted));
         bool keeps_all = n_kept == own_.n_columns;
         for (Index j = 0; j < n_kept; ++j) keeps_all &= own_.kept[j] == j;
         view_ = {own_.kept.data(), own_.mean.data(), own_.scale.data(), given(own_.rotation),
@@ -88,8 +89,8 @@ class OwnedModel {
                  own_.biases.data(), rotation_columns_.view(), frequency_columns_.view(),
                  weight_columns_.view(), own_.class_start.data(), own_.n_columns, n_kept,
                  n_rotated, n_frequencies, n_lifted, n_planes, size(own_.class_start) - 1,
-                 keeps_all, own_.sharpness, own_.temperature,
-                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 0.0, nullptr, nullptr};
+                 keeps_all, own_.sharpness, 1.0 / own_.sharpness, 1.0 / own_.temperature,
+                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 1.0, nullptr, nullptr};
         if (n_frequencies == 0) prepare_for_sparse();
     }
     OwnedModel(const OwnedModel&) = delete;

@@ -32,7 +32,8 @@ const Kernels& choose()
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl"))
         return avx512::table;
-    if (allows("avx2") && __builtin_cpu_supports("avx2")) return avx2::table;
+    if (allows("avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return avx2::table;
 #endif
     return scalar::table;
 }

@@ -1,4 +1,4 @@
-// exp, log, sin and cos on packs, the same bits on every CPU level (no libm, no fused multiply).
+// exp, log, sin and cos on packs, the same bits on every CPU level.
 //
 //   exponential   <= 1 ulp; results below the smallest normal number become 0, NaN stays NaN
 //   logarithm     <= 1 ulp for positive normal numbers (the core takes logs of sums >= 1 only)
@@ -53,18 +53,20 @@ GEOMIX_INLINE Pack<T> exponential(Pack<T> x)
     using E = Exp<T>;
     using U = typename Unsigned<T>::type;
     const Pack<T> round = splat<T>(E::round);
-    const Pack<T> shifted = x * splat<T>(T(1.44269504088896340736)) + round;
+    const Pack<T> shifted = fused(x, splat<T>(T(1.44269504088896340736)), round);
     const Pack<T> n = shifted - round;
-    const Pack<T> r = (x - n * splat<T>(E::ln2_high)) - n * splat<T>(E::ln2_low);
+    const Pack<T> r = fused(n, splat<T>(-E::ln2_low), fused(n, splat<T>(-E::ln2_high), x));
     // Two interleaved Horner chains in r^2 halve the latency of one in r.
     const Pack<T> r2 = r * r;
     Pack<T> even = splat<T>(E::c[E::terms - 2]), odd = splat<T>(E::c[E::terms - 1]);
 #pragma GCC unroll 6
     for (int i = E::terms - 4; i >= 0; i -= 2) {
-        even = even * r2 + splat<T>(E::c[i]);
-        odd = odd * r2 + splat<T>(E::c[i + 1]);
+        even = fused(even, r2, splat<T>(E::c[i]));
+        odd = fused(odd, r2, splat<T>(E::c[i + 1]));
     }
-    const Pack<T> e = splat<T>(T(1)) + (r + r2 * (even + r * odd));
+    // 1 + r with what its rounding lost: known long before the series is.
+    const Pack<T> one = splat<T>(T(1)), line = one + r, lost = r - (line - one);
+    const Pack<T> e = line + fused(r2, fused(r, odd, even), lost);
     // 2^n: the low bits of `shifted` hold n, so n + bias goes straight into the exponent.
     const Bits<T> exponent =
         (reread<Bits<T>>(shifted) + splat<U>(E::bias)) << E::mantissa;
@@ -103,20 +105,20 @@ struct Log<float> {
 GEOMIX_INLINE Pack<double> log_series(Pack<double> z)
 {
     const Pack<double> w = z * z;
-    const Pack<double> t1 =
-        w * (splat(3.999999999940941908e-01) +
-             w * (splat(2.222219843214978396e-01) + w * splat(1.531383769920937332e-01)));
-    const Pack<double> t2 =
-        z * (splat(6.666666666666735130e-01) +
-             w * (splat(2.857142874366239149e-01) +
-                  w * (splat(1.818357216161805012e-01) + w * splat(1.479819860511658591e-01))));
-    return t2 + t1;
+    const Pack<double> even = fused(w, fused(w, splat(1.531383769920937332e-01),
+                                             splat(2.222219843214978396e-01)),
+                                    splat(3.999999999940941908e-01));
+    const Pack<double> odd =
+        fused(w, fused(w, fused(w, splat(1.479819860511658591e-01), splat(1.818357216161805012e-01)),
+                       splat(2.857142874366239149e-01)),
+              splat(6.666666666666735130e-01));
+    return fused(z, odd, w * even);
 }
 GEOMIX_INLINE Pack<float> log_series(Pack<float> z)
 {
     const Pack<float> w = z * z;
-    return z * (splat(0.66666662693f) + w * splat(0.28498786688f)) +
-           w * (splat(0.40000972152f) + w * splat(0.24279078841f));
+    return fused(z, fused(w, splat(0.28498786688f), splat(0.66666662693f)),
+                 w * fused(w, splat(0.24279078841f), splat(0.40000972152f)));
 }
 
 template <class T>
@@ -131,74 +133,47 @@ GEOMIX_INLINE Pack<T> logarithm(Pack<T> x)
     const Pack<T> f = reread<Pack<T>>(bits) - splat<T>(T(1));
     const Pack<T> s = f / (splat<T>(T(2)) + f);
     const Pack<T> half_square = splat<T>(T(0.5)) * f * f;
-    const Pack<T> rest = s * (half_square + log_series(s * s)) + k * splat<T>(L::ln2_low);
-    return k * splat<T>(L::ln2_high) - ((half_square - rest) - f);
+    const Pack<T> rest = fused(s, half_square + log_series(s * s), k * splat<T>(L::ln2_low));
+    return fused(k, splat<T>(L::ln2_high), f - (half_square - rest));
 }
 
 constexpr double FAR_ANGLE = 0x1p19;
-
-// sin and cos on |r| <= pi/4: the polynomials of FDLIBM k_sin and k_cos. Their terms that make
-// up for the rounding of r are left out: that is within the absolute error above.
-GEOMIX_INLINE Pack<double> near_sine(Pack<double> r, Pack<double> z, Pack<double> w)
-{
-    const Pack<double> p =
-        splat(8.33333333332248946124e-03) +
-        z * (splat(-1.98412698298579493134e-04) + z * splat(2.75573137070700676789e-06)) +
-        z * w * (splat(-2.50507602534068634195e-08) + z * splat(1.58969099521155010221e-10));
-    return r + z * r * (splat(-1.66666666666666324348e-01) + z * p);
-}
-GEOMIX_INLINE Pack<double> near_cosine(Pack<double> z, Pack<double> w)
-{
-    const Pack<double> p =
-        z * (splat(4.16666666666666019037e-02) +
-             z * (splat(-1.38888888888741095749e-03) + z * splat(2.48015872894767294178e-05))) +
-        w * w *
-            (splat(-2.75573143513906633035e-07) +
-             z * (splat(2.08757232129817482790e-09) + z * splat(-1.13596475577881948265e-11)));
-    return (splat(1.0) - splat(0.5) * z) + z * p;
-}
-
-// Whether any of the angles (whole packs of them) is beyond FAR_ANGLE; NaN is not.
-GEOMIX_INLINE bool any_far(const double* angle, Index n)
-{
-    const Bits<double> no_sign = splat<uint64_t>(0x7fffffffffffffff);
-    Pack<double> top = splat(0.0);
-    for (Index i = 0; i < n; i += lanes<double>)
-        top = larger(top, reread<Pack<double>>(reread<Bits<double>>(load(angle + i)) & no_sign));
-    double lane[lanes<double>];
-    store(lane, top);
-    bool far = false;
-    for (int i = 0; i < lanes<double>; ++i) far |= lane[i] > FAR_ANGLE;
-    return far;
-}
 
 struct SineCosine {
     Pack<double> sine, cosine;
 };
 
-// Sines and cosines of 8 angles up to FAR_ANGLE.
+// Sines and cosines of angles up to FAR_ANGLE. The terms of FDLIBM k_sin and k_cos that make up
+// for the rounding of r are left out: that is within the absolute error above.
 GEOMIX_INLINE SineCosine sine_cosine(Pack<double> x)
 {
+    constexpr double sines[6] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03,
+                                 -1.98412698298579493134e-04, 2.75573137070700676789e-06,
+                                 -2.50507602534068634195e-08, 1.58969099521155010221e-10};
+    constexpr double cosines[6] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
+                                   2.48015872894767294178e-05, -2.75573143513906633035e-07,
+                                   2.08757232129817482790e-09, -1.13596475577881948265e-11};
     const Pack<double> round = splat(0x1.8p52);
-    const Pack<double> shifted = x * splat(6.36619772367581382433e-01) + round;
+    const Pack<double> shifted = fused(x, splat(6.36619772367581382433e-01), round);
     const Pack<double> n = shifted - round;
-    // pi/2 in two pieces of 33 bits, whose products with n are exact, and one of 53.
-    const Pack<double> first = x - n * splat(1.57079632673412561417e+00);
-    const Pack<double> second = first - n * splat(6.07710050630396597660e-11);
-    const Pack<double> r = second - n * splat(2.02226624879595063154e-21);
-    const Pack<double> z = r * r, w = z * z;
-    const Pack<double> s = near_sine(r, z, w), c = near_cosine(z, w);
+    // pi/2 in two pieces of 53 bits: the first step is exact, because what it leaves is small.
+    const Pack<double> first = fused(n, splat(-1.57079632679489655800e+00), x);
+    const Pack<double> r = fused(n, splat(-6.12323399573676603587e-17), first), z = r * r;
+    Pack<double> p = splat(sines[5]), q = splat(cosines[5]);
+#pragma GCC unroll 5
+    for (int i = 4; i >= 0; --i) {
+        p = fused(p, z, splat(sines[i]));
+        q = fused(q, z, splat(cosines[i]));
+    }
+    const Bits<double> s = reread<Bits<double>>(fused(z * r, p, r));
+    const Bits<double> c =
+        reread<Bits<double>>(fused(z, fused(z, q, splat(-0.5)), splat(1.0)));
     // Quarter turns: odd ones swap sine and cosine, the second bit flips signs.
-    const Bits<double> quarter = reread<Bits<double>>(shifted);
-    const Bits<double> bit = splat<uint64_t>(1), sign_bit = splat<uint64_t>(2);
-    const Pack<double> odd = reread<Pack<double>>((quarter & bit) | splat<uint64_t>(0x3ff0000000000000));
-    const Pack<double> even_mark = splat(1.0);
-    const Pack<double> raw_sine = choose_equal(odd, even_mark, s, c);
-    const Pack<double> raw_cosine = choose_equal(odd, even_mark, c, s);
-    const Bits<double> sine_sign = (quarter & sign_bit) << 62;
-    const Bits<double> cosine_sign = ((quarter + bit) & sign_bit) << 62;
-    return {reread<Pack<double>>(reread<Bits<double>>(raw_sine) ^ sine_sign),
-            reread<Pack<double>>(reread<Bits<double>>(raw_cosine) ^ cosine_sign)};
+    const Bits<double> quarter = reread<Bits<double>>(shifted), bit = splat<uint64_t>(1);
+    const Bits<double> odd = splat<uint64_t>(0) - (quarter & bit), swap = (s ^ c) & odd;
+    const Bits<double> sign = splat<uint64_t>(0x8000000000000000);
+    return {reread<Pack<double>>(s ^ swap ^ ((quarter << 62) & sign)),
+            reread<Pack<double>>(c ^ swap ^ (((quarter + bit) << 62) & sign))};
 }
 
 // The same for any finite angle, where some may be beyond FAR_ANGLE.
@@ -216,15 +191,26 @@ static __attribute__((noinline)) SineCosine sine_cosine_far(const double* angle)
     return {load(sine), load(cosine)};
 }
 
-// put(i, sines and cosines of the pack of angles at i), over n angles in whole packs.
+// put(i, sines and cosines of the pack of angles at i), over n angles in whole packs. All angles
+// are taken for near ones first; should one not be, everything is put again.
 template <class Put>
 GEOMIX_INLINE void each_sine_cosine(const double* angles, Index n, Put put)
 {
-    if (__builtin_expect(any_far(angles, n), 0)) {
-        for (Index i = 0; i < n; i += lanes<double>) put(i, sine_cosine_far(angles + i));
-        return;
+    constexpr int w = lanes<double>;
+    // Added to the bits of |x|, reaches the sign bit if |x| >= FAR_ANGLE.
+    const Bits<double> no_sign = splat<uint64_t>(0x7fffffffffffffff);
+    const Bits<double> to_far = splat<uint64_t>(0x8000000000000000 - 0x4120000000000000);
+    Bits<double> far = splat<uint64_t>(0);
+    for (Index i = 0; i < n; i += w) {
+        const Pack<double> x = load(angles + i);
+        far = far | ((reread<Bits<double>>(x) & no_sign) + to_far);
+        put(i, sine_cosine(x));
     }
-    for (Index i = 0; i < n; i += lanes<double>) put(i, sine_cosine(load(angles + i)));
+    uint64_t lane[w], any = 0;
+    __builtin_memcpy(lane, &far, sizeof lane);
+    for (int k = 0; k < w; ++k) any |= lane[k];
+    if (__builtin_expect(any >> 63 == 0, 1)) return;
+    for (Index i = 0; i < n; i += w) put(i, sine_cosine_far(angles + i));
 }
 
 }  // namespace GEOMIX_LEVEL

@@ -33,17 +33,19 @@ static void add_scaled(double* a, double t, const double* d, Index n)
     for (; i < n; ++i) a[i] += t * d[i];
 }
 
-// One step of Adam on flat arrays; the sums of moments are unbiased by the two divisors.
-static void adam_step(const AdamRates& rates, const double* gradient, Index n, double* mean,
-                      double* square, double* x)
+// One step of Adam on flat arrays. Both moments are unbiased by factors that wait until the end:
+//   x -= (rate / unbias_mean) mean / (sqrt(square) / sqrt(unbias_square) + epsilon)
+static void adam_step(const AdamRates& rates, const double* __restrict gradient, Index n,
+                      double* __restrict mean, double* __restrict square, double* __restrict x)
 {
     const double keep_mean = rates.mean_decay, keep_square = rates.square_decay;
+    const double step = rates.learning_rate / rates.unbias_mean;
+    const double root = 1.0 / __builtin_sqrt(rates.unbias_square);
     for (Index i = 0; i < n; ++i) {
         const double g = gradient[i];
         mean[i] = keep_mean * mean[i] + (1.0 - keep_mean) * g;
         square[i] = keep_square * square[i] + (1.0 - keep_square) * (g * g);
-        x[i] -= rates.learning_rate * (mean[i] / rates.unbias_mean) /
-                (__builtin_sqrt(square[i] / rates.unbias_square) + rates.epsilon);
+        x[i] -= step * mean[i] / (__builtin_sqrt(square[i]) * root + rates.epsilon);
     }
 }
 

@@ -61,9 +61,17 @@ struct Strided {
 constexpr Index COLUMN_STRIP = 64;
 struct Columns {
     const double* numbers;
-    Index width;
+    Index width, segment;
     bool halved;
 };
+
+// Sums run over this many columns at a time (see multiply.h). Over few columns a quarter of them:
+// one row has few sums, and a long one waits for itself at every step.
+constexpr Index SEGMENT = 128;
+static inline Index short_segment(Index n_inputs)
+{
+    return n_inputs > SEGMENT ? SEGMENT : n_inputs < 32 ? 8 : (n_inputs + 3) / 4;
+}
 
 // Rows of a sparse matrix (CSR): row i holds values[k] in columns[k], k from start[i] to
 // start[i + 1], its columns rising. `order` says which rows; null: as they stand.
@@ -93,7 +101,7 @@ struct Model {
     const std::int32_t* class_start;
     Index n_columns, n_kept, n_rotated, n_frequencies, n_lifted, n_planes, n_classes;
     bool keeps_all;
-    double sharpness, temperature, frequency_scale;
+    double sharpness, inverse_sharpness, inverse_temperature, lift_scale;
     // For sparse rows of a model without frequencies: the place of each column among the kept
     // ones, or -1, and b - W (mean / scale), padded to whole packs.
     const std::int32_t* place;

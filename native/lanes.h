@@ -46,20 +46,21 @@ GEOMIX_INLINE Four32 folded(const Pack<float>& v)
     return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
            __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
-#else
-template <class T>
-GEOMIX_INLINE typename Four<T>::type folded_in_memory(const Pack<T>& v)
+#elif GEOMIX_BYTES == 32
+GEOMIX_INLINE Four64 folded(const Pack<double>& v) { return v.low + v.high; }
+GEOMIX_INLINE Four32 folded(const Pack<float>& v)
 {
-    T lane[lanes<T>];
-    store<T>(lane, v);
-    for (int half = lanes<T> / 2; half >= 4; half /= 2)
-        for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
-    typename Four<T>::type four;
-    __builtin_memcpy(&four, lane, sizeof four);
-    return four;
+    const auto half = v.low + v.high;
+    return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+           __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
-GEOMIX_INLINE Four64 folded(const Pack<double>& v) { return folded_in_memory<double>(v); }
-GEOMIX_INLINE Four32 folded(const Pack<float>& v) { return folded_in_memory<float>(v); }
+#else
+GEOMIX_INLINE Four64 folded(const Pack<double>& v) { return reread<Four64>(v.low + v.high); }
+GEOMIX_INLINE Four32 folded(const Pack<float>& v)
+{
+    const auto half = v.low + v.high;
+    return half.low + half.high;
+}
 #endif
 
 // Sums of the lanes of four packs, each in the tree of `sum_of_lanes`.

@@ -2,11 +2,16 @@
 //
 // A level with narrower registers holds a pack as a pair of halves, or a pair of pairs. Every
 // operation acts lane by lane, so each lane sees the same IEEE operations on every level and
-// the results are equal to the last bit. Compiled once per level (GEOMIX_LEVEL is a namespace);
+// the results are equal to the last bit. Multiply-adds are fused by name (`fused`), never by the
+// compiler's choice. Compiled once per level (GEOMIX_LEVEL is a namespace);
 // nothing here may instantiate code shared between levels, so the standard library stays out.
 #pragma once
 
 #include <cstdint>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #if defined(__AVX512F__)
 #define GEOMIX_BYTES 64
@@ -102,6 +107,53 @@ template <class H>
 GEOMIX_INLINE Pair<H> operator>>(const Pair<H>& a, int n)
 {
     return {a.low >> n, a.high >> n};
+}
+
+// --- a b + c, rounded once ---
+
+GEOMIX_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+#if GEOMIX_BYTES == 64
+GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
+                                           Register<double>::type c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<float>::type b,
+                                          Register<float>::type c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+#elif GEOMIX_BYTES == 32
+GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
+                                           Register<double>::type c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<float>::type b,
+                                          Register<float>::type c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+#else
+// Lane by lane: one instruction where the target has it, or the C library, which rounds alike.
+GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
+                                           Register<double>::type c)
+{
+    for (int i = 0; i < 2; ++i) c[i] = fused(a[i], b[i], c[i]);
+    return c;
+}
+GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<float>::type b,
+                                          Register<float>::type c)
+{
+    for (int i = 0; i < 4; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+}
+#endif
+template <class H>
+GEOMIX_INLINE Pair<H> fused(const Pair<H>& a, const Pair<H>& b, const Pair<H>& c)
+{
+    return {fused(a.low, b.low, c.low), fused(a.high, b.high, c.high)};
 }
 
 // --- comparisons and choice; a comparison lives only inside `choose_less` and its kin, because
@@ -221,6 +273,19 @@ template <class T>
 GEOMIX_INLINE void store(T* to, const Pack<T>& value)
 {
     Memory<Pack<T>, T>::store(to, value);
+}
+
+GEOMIX_INLINE Pack<double> eight(double a, double b, double c, double d, double e, double f,
+                                 double g, double h)
+{
+    using V = Register<double>::type;
+#if GEOMIX_BYTES == 64
+    return V{a, b, c, d, e, f, g, h};
+#elif GEOMIX_BYTES == 32
+    return {V{a, b, c, d}, V{e, f, g, h}};
+#else
+    return {{V{a, b}, V{c, d}}, {V{e, f}, V{g, h}}};
+#endif
 }
 
 // Of two packs of numbers whose lower halves are zero, held in one (see `Columns` in kernels.h).

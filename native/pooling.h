@@ -20,6 +20,7 @@ GEOMIX_INLINE void pool_group(const T* z, const int32_t* class_start, Index n_cl
 {
     constexpr int n = lanes<T>;
     const Pack<T> k = splat<T>(sharpness), one = splat<T>(T(1));
+    const Pack<T> inverse_k = splat<T>(T(1) / sharpness);
     for (Index c = 0; c < n_classes; ++c) {
         const Index first = class_start[c], end = class_start[c + 1];
         Pack<T> top = load(z + first * n);
@@ -39,7 +40,7 @@ GEOMIX_INLINE void pool_group(const T* z, const int32_t* class_start, Index n_cl
             const Pack<T> inverse = one / total;
             for (Index p = first; p < end; ++p) store(a + p * n, load(a + p * n) * inverse);
         }
-        store(s + c * n, top + logarithm<T>(total) / k);
+        store(s + c * n, fused(logarithm<T>(total), inverse_k, top));
     }
 }
 

@@ -1,7 +1,7 @@
 // Answers to a block of rows, and to one row, by the same operations in the same order.
 //
-//   u = clip((x - mean) / scale);  v = R u;  phi = v or sqrt(1/D) [cos(v O); sin(v O)];
-//   z = W phi + b;  s = soft-OR(z);  p = softmax(s / T)
+//   u = clip((x - mean) / scale);  v = R u;  phi = v or [cos(v O); sin(v O)];
+//   z = c W phi + b, c = 1 or sqrt(1/D);  s = soft-OR(z);  p = softmax(s / T)
 //
 // A block keeps 8 rows side by side in a pack, one row keeps 8 outputs; each number is the same
 // sequence of operations either way, so a row's answer never depends on its company.
@@ -22,6 +22,12 @@ GEOMIX_INLINE Pack<double> standardized(Pack<double> x, Pack<double> mean, Pack<
 {
     const Pack<double> bound = splat(LARGEST_STANDARDIZED);
     return smaller(larger((x - mean) * inverse, splat(0.0) - bound), bound);
+}
+
+template <class F>
+GEOMIX_INLINE void each_pack(double* values, Index n_values, F f)
+{
+    for (Index i = 0; i < n_values; i += DOUBLES) store(values + i, f(load(values + i)));
 }
 
 // One group of the kept columns: four at a time where they and the rows lie side by side.
@@ -61,20 +67,33 @@ static void standardize_block(const Model& m, Strided<double> X, Index n_rows, d
     }
 }
 
-// angles [group][frequency][lane] -> phi [group][cosines, sines][lane]
+// angles [group][frequency][lane] -> phi [group][cosines, sines][lane], not yet scaled
 static void fourier_block(const Model& m, const double* angles, Index n_groups, double* phi)
 {
     constexpr int n = DOUBLES;
-    const Pack<double> scale = splat(m.frequency_scale);
     for (Index g = 0; g < n_groups; ++g) {
         double* cosines = phi + g * m.n_lifted * n;
         double* sines = cosines + m.n_frequencies * n;
         each_sine_cosine(angles + g * m.n_frequencies * n, m.n_frequencies * n,
                          [=](Index i, SineCosine both) {
-                             store(cosines + i, both.cosine * scale);
-                             store(sines + i, both.sine * scale);
+                             store(cosines + i, both.cosine);
+                             store(sines + i, both.sine);
                          });
     }
+}
+
+// phi -> z. The lift's scale waits for the sums: there are fewer of them than lifted numbers.
+static void score_block(const Model& m, const double* phi, Index n_groups, double* z)
+{
+    constexpr int n = DOUBLES;
+    multiply_by_segments<double>(m.weight_columns.segment, m.weights, nullptr, m.n_planes,
+                                 m.n_lifted, phi, n_groups, z);
+    const Pack<double> scale = splat(m.lift_scale);
+    for (Index g = 0; g < n_groups; ++g)
+        for (Index p = 0; p < m.n_planes; ++p) {
+            double* at = z + (g * m.n_planes + p) * n;
+            store(at, fused(load(at), scale, splat(m.biases[p])));
+        }
 }
 
 struct BlockScratch {
@@ -107,7 +126,7 @@ static void answer_scores(const Model& m, Index n_rows, const Answers& out, cons
     const Index n_groups = padded(n_rows, n) / n;
     if (out.plane_scores) unpack(at.z, n_rows, m.n_planes, out.plane_scores);
     if (!out.responsibilities && !out.class_scores && !out.probabilities) return;
-    const Pack<double> temperature = splat(m.temperature);
+    const Pack<double> cooler = splat(m.inverse_temperature);
     for (Index g = 0; g < n_groups; ++g) {
         double *s = at.s + g * m.n_classes * n, *e = at.e + g * m.n_classes * n;
         double *z = at.z + g * m.n_planes * n, *a = at.a + g * m.n_planes * n;
@@ -116,7 +135,7 @@ static void answer_scores(const Model& m, Index n_rows, const Answers& out, cons
         else
             pool_group<double, false>(z, m.class_start, m.n_classes, m.sharpness, s, a);
         for (Index c = 0; c < m.n_classes; ++c)
-            store(s + c * n, load(s + c * n) / temperature);
+            store(s + c * n, load(s + c * n) * cooler);
         if (!out.probabilities) continue;
         const Pack<double> total = exponentiate_group<double>(s, m.n_classes, e).total;
         const Pack<double> inverse = splat(1.0) / total;
@@ -145,7 +164,7 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
         fourier_block(m, at.angles, n_groups, at.lifted);
         phi = at.lifted;
     }
-    multiply<double>(m.weights, m.biases, m.n_planes, m.n_lifted, phi, n_groups, at.scores);
+    score_block(m, phi, n_groups, at.scores);
     answer_scores(m, n_rows, out, ScoreScratch(m, at.scores));
 }
 
@@ -159,23 +178,29 @@ static void fourier(const Model& m, Strided<double> V, Index n_rows, T* phi, dou
     multiply<double>(m.frequencies, nullptr, m.n_frequencies, m.n_rotated, at.rotated, n_groups,
                      at.angles);
     fourier_block(m, at.angles, n_groups, at.lifted);
+    const Pack<double> scale = splat(m.lift_scale);
+    each_pack(at.lifted, n_groups * m.n_lifted * DOUBLES,
+              [=](Pack<double> v) { return v * scale; });
     unpack(at.lifted, n_rows, m.n_lifted, phi);
 }
 
 // --- one row ---
 
+// The same over numbers just written one by one: they are read one by one as well, because a
+// pack would wait until all of them have reached the cache.
 template <class F>
-GEOMIX_INLINE void each_pack(double* values, Index n_values, F f)
+GEOMIX_INLINE void each_fresh_pack(double* v, Index n_values, F f)
 {
-    for (Index i = 0; i < n_values; i += DOUBLES) store(values + i, f(load(values + i)));
+    for (Index i = 0; i < n_values; i += DOUBLES, v += DOUBLES)
+        store(v, f(eight(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])));
 }
 static void exponentials(double* values, Index n_values)
 {
-    each_pack(values, n_values, [](Pack<double> v) { return exponential<double>(v); });
+    each_fresh_pack(values, n_values, [](Pack<double> v) { return exponential<double>(v); });
 }
 static void logarithms(double* values, Index n_values)
 {
-    each_pack(values, n_values, [](Pack<double> v) { return logarithm<double>(v); });
+    each_fresh_pack(values, n_values, [](Pack<double> v) { return logarithm<double>(v); });
 }
 
 static void standardize_row(const Model& m, const double* x, double* u)
@@ -194,13 +219,12 @@ static void standardize_row(const Model& m, const double* x, double* u)
 
 static void fourier_row(const Model& m, const double* angles, double* phi)
 {
-    const Pack<double> scale = splat(m.frequency_scale);
     double* sines = phi + m.n_frequencies;
     Pack<double> first_sines = splat(0.0);
     each_sine_cosine(angles, m.n_frequencies, [&](Index f, SineCosine both) {
-        store(sines + f, both.sine * scale);
-        store(phi + f, both.cosine * scale);
-        if (f == 0) first_sines = both.sine * scale;
+        store(sines + f, both.sine);
+        store(phi + f, both.cosine);
+        if (f == 0) first_sines = both.sine;
     });
     store(sines, first_sines);  // the last pack of cosines may have run over their end
 }
@@ -233,7 +257,7 @@ static void pool_row(const Model& m, const double* z, double* a, double* s, doub
         const Index first = m.class_start[c], end = m.class_start[c + 1];
         const bool alone = end - first == 1;
         const double inverse = 1.0 / total[c];
-        s[c] = (alone ? top[c] : top[c] + logs[c] / m.sharpness) / m.temperature;
+        s[c] = (alone ? top[c] : fused(logs[c], m.inverse_sharpness, top[c])) * m.inverse_temperature;
         for (Index p = first; with_shares && p < end; ++p)
             a[p] = alone ? 1.0 : a[p] * inverse;
     }
@@ -274,7 +298,7 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
         phi = lifted;
     }
     row_times_columns(phi, m.n_lifted, m.weight_columns, z);
-    for (Index p = 0; p < m.n_planes; ++p) z[p] += m.biases[p];
+    for (Index p = 0; p < m.n_planes; ++p) z[p] = fused(z[p], m.lift_scale, m.biases[p]);
     pool_row(m, z, a, s, work, out.responsibilities != nullptr);
     if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);
     if (out.plane_scores)

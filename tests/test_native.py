@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -423,6 +424,22 @@ def test_every_cpu_level_gives_the_same_bits():
     found = dict(run_python(code, GEOMIX_SIMD=level) for level in ("scalar", "avx2", "avx512"))
     assert "scalar" in found
     assert len(set(found.values())) == 1
+
+
+@native_only
+def test_a_multiply_add_is_rounded_once():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
+    planes = some_planes([2, 1], 2, rng)
+    planes = Planes(planes.weights, np.zeros(3), planes.class_start)
+    model = GeometricMixture(np.arange(2), ("a", "b"), standardize, IdentityLift(2), planes, 6.0)
+    Z = model.plane_scores(X)
+    for x, z in zip(X, Z, strict=True):
+        for w, ours in zip(planes.weights, z, strict=True):
+            exact = Fraction(w[1]) * Fraction(x[1]) + Fraction(float(w[0] * x[0]))
+            assert ours == float(exact)
+    assert not np.array_equal(Z, X[:, :1] * planes.weights[:, 0] + X[:, 1:] * planes.weights[:, 1])
 
 
 @native_only
