@@ -7,6 +7,7 @@
 
 #include "bind.h"
 #include "bind_rows.h"
+#include "bind_spline.h"
 #include "lbfgs.h"
 #include "objective.h"
 #include "sparse_rows.h"
@@ -157,6 +158,36 @@ void make_sparse(TrainingRows<SparseRows>* self, AnyArray values, AnyArray colum
                                         y.data(), weight.data());
 }
 
+void make_binned(TrainingRows<BinnedRows>* self, AnyCodes codes, const SplineParts& parts,
+                 In1<Index> y, In1<double> weight)
+{
+    const bool wide = codes.dtype() == nb::dtype<std::uint16_t>();
+    if (!wide && codes.dtype() != nb::dtype<std::uint8_t>())
+        throw nb::type_error("codes must be uint8 or uint16.");
+    need(width(codes) == parts.n_parts(), "codes needs a column for each part.");
+    check_labels(y, weight, length(codes), MOST_CLASSES);
+    const auto make = [&](auto from) {
+        new (self)
+            TrainingRows<BinnedRows>(y, parts, from, length(codes), y.data(), weight.data());
+    };
+    if (wide)
+        make(checked_codes<std::uint16_t>(codes, parts));
+    else
+        make(checked_codes<std::uint8_t>(codes, parts));
+}
+
+void bind_parts(nb::module_& m)
+{
+    nb::class_<SplineParts>(m, "SplineParts")
+        .def(nb::init<>())
+        .def("add_curve", &add_curve, nb::arg("interval").noconvert(),
+             nb::arg("fraction").noconvert(), nb::arg("has_missing"), nb::arg("mean").noconvert())
+        .def("add_levels", &add_levels, nb::arg("n_levels"), nb::arg("has_missing"),
+             nb::arg("mean").noconvert())
+        .def("add_pair", &add_pair, nb::arg("n_first"), nb::arg("n_second"),
+             nb::arg("first_ordered"), nb::arg("second_ordered"), nb::arg("mean").noconvert());
+}
+
 template <class R, class Make>
 void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name, Make make)
 {
@@ -194,6 +225,11 @@ void bind_rows(nb::module_& m)
                         nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
                         nb::arg("shift").noconvert(), nb::arg("y").noconvert(),
                         nb::arg("weight").noconvert());
+    });
+    bind_parts(m);
+    bind_kind<BinnedRows>(m, "BinnedRows", "BinnedMinimizer", [](auto&& rows) -> auto& {
+        return rows.def("__init__", &make_binned, nb::arg("codes").noconvert(), nb::arg("parts"),
+                        nb::arg("y").noconvert(), nb::arg("weight").noconvert());
     });
 }
 

@@ -91,6 +91,22 @@ struct SparsePlanes {
     const double* constants;
 };
 
+// A block of rows of a spline lift: codes[part][row], each a byte or (wide) two, parts `stride`
+// codes apart.
+struct CodedRows {
+    const void* codes;
+    Index stride, n_rows;
+    bool wide;
+};
+
+// A value for each plane in each bin: numbers[tile of DOUBLES planes][bin][lane], the bins of all
+// parts one after another, those of part j from first_bin[j] on.
+struct SplineTables {
+    const double* numbers;
+    const Index* first_bin;
+    Index n_parts, n_bins;
+};
+
 // Everything that answers a row. Matrices hold one output per row: rotation (n_rotated, n_kept),
 // frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted).
 struct Model {
@@ -150,6 +166,18 @@ struct SparseKernels {
     void (*answer)(const Model&, const Sparse& X, const Answers&, double* scratch);
 };
 
+// The same over rows of codes, at most ROWS_PER_CODED_BLOCK of them; scratch holds coded_scratch
+// numbers. Problem::weights is not read: the tables say it all. Sums::weights_gradient is left
+// alone: slopes are added to `gradient`, laid out like the tables.
+struct CodedKernels {
+    void (*terms)(const Problem<double>&, const SplineTables&, const CodedRows&,
+                  const PanelRows<double>& labels, Sums&, double* gradient, double* scratch);
+    double (*cross_entropy)(const Problem<double>&, const SplineTables&, const CodedRows&,
+                            const PanelRows<double>& labels, double* scratch);
+    void (*class_scores)(const Problem<double>&, const SplineTables&, const CodedRows&,
+                         double* out, double* scratch);
+};
+
 // Sums over rows of the negative log-likelihood of softmax(b s) and what its derivatives need.
 struct Likelihood {
     double loss, slope, curvature;
@@ -160,6 +188,7 @@ struct Kernels {
     TypedKernels<double> f64;
     TypedKernels<float> f32;
     SparseKernels sparse;
+    CodedKernels coded;
     // n_rows <= ROWS_PER_BLOCK rows; scratch holds answer_scratch(model) numbers.
     void (*answer)(const Model&, Strided<double> X, Index n_rows, const Answers&, double* scratch);
     // One row; scratch holds row_scratch(model) numbers.
@@ -187,6 +216,7 @@ struct Kernels {
 };
 
 constexpr Index ROWS_PER_BLOCK = 64;
+constexpr Index ROWS_PER_CODED_BLOCK = 1024;
 
 static inline Index padded(Index n, Index to) { return (n + to - 1) / to * to; }
 
@@ -202,6 +232,13 @@ static inline Index sparse_scratch(const Problem<double>& problem)
 {
     return terms_scratch(problem, ROWS_PER_BLOCK / DOUBLES) +
            DOUBLES * padded(problem.n_planes, DOUBLES);
+}
+
+// Scores of a block and a tile of them for every row.
+static inline Index coded_scratch(const Problem<double>& problem)
+{
+    return terms_scratch(problem, ROWS_PER_CODED_BLOCK / DOUBLES) +
+           ROWS_PER_CODED_BLOCK * DOUBLES;
 }
 
 static inline Index score_scratch(const Model& m)

@@ -1,4 +1,5 @@
 // One CPU level: this file is compiled once for each, with GEOMIX_LEVEL naming the namespace.
+#include "binned.h"
 #include "distances.h"
 #include "elementary.h"
 #include "flat.h"
@@ -62,6 +63,7 @@ const Kernels table = {
     {pack<double>, terms<double>, cross_entropy<double>, class_scores<double>, multiply<double>},
     {pack<float>, terms<float>, cross_entropy<float>, class_scores<float>, multiply<float>},
     {sparse_terms, sparse_cross_entropy, sparse_class_scores, sparse_gradient, sparse_answer},
+    {coded_terms, coded_cross_entropy, coded_class_scores},
     answer,
     answer_row,
     fourier<double>,

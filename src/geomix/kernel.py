@@ -26,6 +26,7 @@ from geomix.picked import blocks, is_dense
 from geomix.planes import Planes
 from geomix.pooling import pool, softmax
 from geomix.scoring import NumpyPredictor, NumpyScorer, Predictor, RowExplanation, Scorer
+from geomix.spline import Binned, Curve, Levels, SplineLift
 
 try:
     if os.environ.get("GEOMIX_KERNEL", "").lower() == "numpy":
@@ -115,7 +116,8 @@ class NumpyRows:
 class NativeRows:
     """The same rows packed for the native kernel.
 
-    Dense rows are computed with in float64 or float32 as they are, sparse ones in float64.
+    Dense rows are computed with in float64 or float32 as they are, sparse and binned ones in
+    float64.
     """
 
     def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
@@ -123,6 +125,9 @@ class NativeRows:
         if isinstance(X, CenteredSparse):
             self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
             self._solver = _native.SparseMinimizer
+        elif isinstance(X, Binned):
+            self.packed = _native.BinnedRows(plain(X.codes), _spline_parts(X.lift), *labels)
+            self._solver = _native.BinnedMinimizer
         elif X.dtype == np.float32:
             self.packed, self._solver = _native.Rows32(plain(X), *labels), _native.Minimizer32
         else:
@@ -361,7 +366,7 @@ def compressed(Phi: Matrix) -> FloatArray | None:
     Planes under an L2 penalty lie in the span of their rows. None where that span is no
     smaller than half the features, or the features are not float32 (see ``lifted``).
     """
-    if not is_native or isinstance(Phi, CenteredSparse) or Phi.dtype != np.float32:
+    if not is_native or not isinstance(Phi, np.ndarray) or Phi.dtype != np.float32:
         return None
     most = min(int(SPAN_WORTH_IT * Phi.shape[1]), LARGEST_SPAN)
     basis: FloatArray = _native.basis(Phi, ROWS_FOR_SPAN, most, LEFT_OUTSIDE_SPAN)
@@ -441,6 +446,25 @@ def scorer(
         return NumpyScorer(predictor, tuple(labels), contributions)
     native: Any = predictor
     return native.scorer(tuple(labels), contributions, RowExplanation)
+
+
+# --- spline lifts ---
+
+
+def _spline_parts(lift: SplineLift) -> Any:
+    """What the native code needs to know of the parts: where each bin lies, and the means."""
+    parts = _native.SplineParts()
+    for part in lift.parts:
+        mean = _doubles(part.mean)
+        if isinstance(part, Curve):
+            interval, fraction = part.place(part.values)
+            parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean)
+        elif isinstance(part, Levels):
+            parts.add_levels(part.n_levels, part.has_missing, mean)
+        else:
+            ordered = part.first is not None, part.second is not None
+            parts.add_pair(part.n_first, part.n_second, *ordered, mean)
+    return parts
 
 
 # --- arrays as the native code wants them ---
