@@ -17,7 +17,7 @@ class AdamEpoch {
               const AdamSettings& settings, AdamState& state)
         : planes_(std::move(planes)), n_planes_(static_cast<Index>(planes_.biases.size())),
           n_inputs_(planes_.n_inputs), X_(X), total_(n_planes_, n_inputs_),
-          steps_(n_planes_, n_inputs_, settings, state)
+          steps_(planes_.class_start, n_inputs_, settings, state)
     {
         labels_.reserve(static_cast<std::size_t>(n_rows));
         for (Index i = 0; i < n_rows; ++i)

@@ -10,6 +10,7 @@ struct AdamSettings {
     double learning_rate, l2, usage_beta, usage_delta;
     double usage_decay;  // 0: usage of the batch alone
     double clip_norm, max_weight_norm;  // 0: no limit
+    double relief;
     double mean_decay = 0.9, square_decay = 0.999, epsilon = 1e-8;
 };
 
@@ -21,10 +22,12 @@ struct AdamState {
 
 class AdamSteps {
   public:
-    AdamSteps(Index n_planes, Index n_inputs, const AdamSettings& settings, AdamState& state)
-        : n_planes_(n_planes), n_inputs_(n_inputs), settings_(settings), state_(state),
-          gradient_(static_cast<std::size_t>(n_planes * (n_inputs + 1))),
-          coefficients_(static_cast<std::size_t>(n_planes))
+    AdamSteps(std::vector<std::int32_t> class_start, Index n_inputs, const AdamSettings& settings,
+              AdamState& state)
+        : class_start_(std::move(class_start)), n_planes_(class_start_.back()),
+          n_inputs_(n_inputs), settings_(settings), state_(state),
+          gradient_(static_cast<std::size_t>(n_planes_ * (n_inputs + 1))),
+          coefficients_(static_cast<std::size_t>(n_planes_))
     {
     }
 
@@ -46,8 +49,10 @@ class AdamSteps {
             coefficients_[p] = settings_.l2 * (1.0 + settings_.usage_beta /
                                                          (state_.usage[p] + settings_.usage_delta));
         }
-        const double value = penalised(total, state_.vector, coefficients_.data(), n_planes_,
-                                       n_inputs_, gradient_.data());
+        double value = penalised(total, state_.vector, coefficients_.data(), n_planes_, n_inputs_,
+                                 gradient_.data());
+        value += relieved(settings_.relief, state_.vector, coefficients_.data(), class_start_,
+                          n_inputs_, gradient_.data());
         clip();
         step();
         cap_norms();
@@ -87,6 +92,7 @@ class AdamSteps {
         }
     }
 
+    const std::vector<std::int32_t> class_start_;
     const Index n_planes_, n_inputs_;
     const AdamSettings settings_;
     AdamState& state_;

@@ -12,7 +12,7 @@ inline double sparse_adam_epoch(const SparseRows& rows, Planes<double> planes, c
                                 Interrupt& interrupt)
 {
     const Index n_planes = static_cast<Index>(planes.biases.size());
-    AdamSteps steps(n_planes, planes.n_inputs, settings, state);
+    AdamSteps steps(planes.class_start, planes.n_inputs, settings, state);
     OwnedSums total(n_planes, planes.n_inputs);
     SparsePass pass(planes);
     const Index n_batches = steps.n_batches(n_rows);

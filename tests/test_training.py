@@ -41,7 +41,7 @@ def start_planes(train, per_class=3, init="kmeans"):
 def run(parts, watch=never, l2=1e-5, **recipe):
     train, valid = parts
     rng = np.random.default_rng(0)
-    return train_planes(start_planes(train), train, valid, Recipe(**recipe), l2, rng, watch)
+    return train_planes(start_planes(train), train, valid, Recipe(**recipe), l2, 0.0, rng, watch)
 
 
 def test_adam_is_scikit_learns(rng):

@@ -25,6 +25,8 @@ from geomix.streams import stream
 # 0.35 in two dimensions and less in more, two clear clusters over 0.5.
 CONVINCING_SILHOUETTE = 0.1
 FEWEST_ROWS_TO_SPLIT = 10
+# ``n_planes="auto"``: more clusters than this are no longer what a silhouette can tell apart.
+MOST_CLUSTERS = 4
 ROWS_FOR_KMEANS = 2000
 ROWS_FOR_SILHOUETTE = 500
 # Two runs of k-means whose inertias differ by more than this did not find the same thing.
@@ -60,12 +62,15 @@ def find_clusters(
     rows : standardised rows (``rows.X`` dense or ``CenteredSparse``).
     """
     X = rows.X.csr if isinstance(rows.X, CenteredSparse) else rows.X
+    most = recipe.max_planes
+    if recipe.n_planes == "auto":
+        most = min(most, MOST_CLUSTERS)
     plane_of_row = np.zeros(len(rows), dtype=np.intp)
     planes_per_class = np.ones(n_classes, dtype=np.intp)
     unstable = []
     for code in range(n_classes):
         members = np.flatnonzero(rows.y == code)
-        limit = recipe.max_planes if wanted is None else int(wanted[code])
+        limit = most if wanted is None else int(wanted[code])
         split = _split_class(pick(X, members), rows.weight[members], limit, wanted is None, seed)
         plane_of_row[members] = split.labels
         planes_per_class[code] = split.n_clusters

@@ -40,14 +40,16 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     Parameters
     ----------
     n_planes : "auto", "silhouette", int or dict, default="auto"
-        Planes per class: as many as the silhouette proposes, up to ``max_planes``; that or one,
-        whichever has the better held-out likelihood ("auto"); one number for all classes; or a
-        number for each class label.
-    max_planes : int, default=4
-        Most planes that the silhouette gives a class.
-    lift : {"auto", "linear", "fourier"}, default="auto"
-        Working features: the columns themselves, random Fourier features of a Gaussian
-        kernel, or whichever has the better held-out likelihood.
+        Planes per class: as many as the silhouette proposes, up to ``max_planes``
+        ("silhouette"); that, one, or, for spline planes, 4 or 12, whichever has the best
+        held-out likelihood ("auto"); one number for all classes; or a number for each label.
+    max_planes : int, default=12
+        Most planes of a class. Paper: 4.
+    lift : {"auto", "linear", "spline", "fourier"}, default="auto"
+        Working features: the columns themselves, a curve over every column, random Fourier
+        features of a Gaussian kernel, or whichever has the better held-out likelihood.
+    n_knots : int, default=64
+        Most knots of a column's curve (spline lift).
     n_frequencies : "auto" or int, default="auto"
         Random frequencies D of the Fourier lift, which makes 2 D features. "auto" takes 16 for
         each input, at least 128 and at most 512.
@@ -65,6 +67,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Sharpness of the soft-OR at the end and at the start of training.
     l2 : "auto" or float, default="auto"
         Penalty on squared weights; "auto" chooses by held-out likelihood. Paper: 1e-4.
+    relief : "auto" or float, default="auto"
+        Share of the penalty that the mean plane of a class is spared, so that planes shrink
+        towards it rather than towards zero. Paper: 0. "auto" tries 0 and 0.9 for spline planes.
     usage_beta, usage_delta : float, default=0.5 and 0.01
         Usage-aware L2: plane p is penalised by l2 (1 + beta / (usage_p + delta)).
     usage_average : {"batch", "running"}, default="batch"
@@ -128,8 +133,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self,
         n_planes: Any = "auto",
         *,
-        max_planes: int = 4,
+        max_planes: int = 12,
         lift: str = "auto",
+        n_knots: int = 64,
         n_frequencies: Any = "auto",
         gamma: Any = "auto",
         orthogonal: bool = True,
@@ -138,6 +144,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         sharpness: float = 6.0,
         sharpness_start: float = 3.0,
         l2: Any = "auto",
+        relief: Any = "auto",
         usage_beta: float = 0.5,
         usage_delta: float = 0.01,
         usage_average: str = "batch",
@@ -164,6 +171,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.n_planes = n_planes
         self.max_planes = max_planes
         self.lift = lift
+        self.n_knots = n_knots
         self.n_frequencies = n_frequencies
         self.gamma = gamma
         self.orthogonal = orthogonal
@@ -172,6 +180,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.sharpness = sharpness
         self.sharpness_start = sharpness_start
         self.l2 = l2
+        self.relief = relief
         self.usage_beta = usage_beta
         self.usage_delta = usage_delta
         self.usage_average = usage_average

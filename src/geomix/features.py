@@ -1,4 +1,4 @@
-"""Working features of rows under one lift.
+"""Working features of rows under one lift, and the way to them.
 
     phi (n_rows, n_lifted)  ->  phi B' (n_rows, rank),   planes w = B' v   back
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from geomix import kernel
 from geomix.arrays import FloatArray, Matrix
-from geomix.lift import Lift
+from geomix.lift import Lift, Standardize
 from geomix.planes import Planes
 from geomix.rows import Rows
 
@@ -21,6 +21,7 @@ from geomix.rows import Rows
 class Features:
     """Lifted rows, in the coordinates of ``basis`` where there is one."""
 
+    standardize: Standardize
     lift: Lift
     rows: Rows
     held_out: Rows | None
@@ -33,8 +34,10 @@ class Features:
         return Planes(planes.weights @ self.basis, planes.biases, planes.class_start)
 
 
-def make_features(lift: Lift, rows: Rows, held_out: Rows | None) -> Features:
-    """Lift standardised rows, and compress them where their span is small."""
+def make_features(
+    standardize: Standardize, lift: Lift, rows: Rows, held_out: Rows | None
+) -> Features:
+    """Lift rows that ``standardize`` has seen, and compress them where their span is small."""
     Phi = kernel.lifted(lift, rows.X)
     basis = kernel.compressed(Phi) if lift.kind == "fourier" else None
 
@@ -44,4 +47,5 @@ def make_features(lift: Lift, rows: Rows, held_out: Rows | None) -> Features:
     judges = None
     if held_out is not None:
         judges = Rows(coordinates(kernel.lifted(lift, held_out.X)), held_out.y, held_out.weight)
-    return Features(lift, Rows(coordinates(Phi), rows.y, rows.weight), judges, basis)
+    ready = Rows(coordinates(Phi), rows.y, rows.weight)
+    return Features(standardize, lift, ready, judges, basis)

@@ -112,7 +112,7 @@ def fit_model(
     model = GeometricMixture(
         classes,
         columns,
-        final.preparation.standardize,
+        fitted.features.standardize,
         fitted.features.lift,
         planes,
         sharpness,
@@ -219,7 +219,8 @@ def _choose(folds: _Folds, task: _Task, history: History, watch: Watch | None) -
         len(lifts) == 1
         and recipe.n_planes != "auto"
         and recipe.l2 != "auto"
-        and (lifts[0] == "linear" or recipe.gamma != "auto")
+        and (recipe.relief != "auto" or lifts[0] != "spline")
+        and (lifts[0] != "fourier" or recipe.gamma != "auto")
     )
     needs_temperature = task.refit and recipe.calibrate
     needs_n_iter = task.refit and recipe.early_stopping != "off"
@@ -242,7 +243,7 @@ def _lifts(task: _Task, history: History) -> tuple[str, ...]:
     if not is_dense(task.rows.X):
         history.notes.append("Sparse input: only the linear lift was considered.")
         return ("linear",)
-    return ("linear", "fourier")
+    return ("linear", "spline", "fourier")
 
 
 def _temperature(fitted: Fitted, choice: _Choice, recipe: Recipe) -> float:

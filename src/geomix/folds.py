@@ -11,7 +11,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.features import Features
 from geomix.history import Record
-from geomix.initial import initial_planes
+from geomix.initial import drawn_apart, initial_planes
 from geomix.lift import Lift, Standardize
 from geomix.planes import Planes
 from geomix.preparation import Preparation
@@ -20,19 +20,30 @@ from geomix.rows import Rows
 from geomix.streams import stream
 from geomix.training import Trained, train_planes
 
+# One plane that several will start from need not have converged.
+ITERATIONS_ALONE = 50
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to build the model: a lift, a penalty, and one plane per class or the budget's.
+    """One way to build the model: a lift, a penalty, and a number of planes.
 
-    ``gamma_factor`` multiplies the kernel width that the user gave or the median distance
-    suggests.
+    gamma_factor : multiplies the kernel width that the user gave or the median distance
+    suggests;  n_planes : per class, or None for what the budget or the user says;
+    relief : share of the penalty that a class's mean plane is spared.
     """
 
     lift: str
     l2: float
     gamma_factor: float | None = None
-    one_plane: bool = False
+    n_planes: int | None = None
+    relief: float = 0.0
+
+    @property
+    def alone(self) -> Candidate:
+        """The same with one plane per class, which then has the penalty of the mean plane."""
+        l2 = self.l2 * (1.0 - self.relief)
+        return replace(self, l2=l2, n_planes=1, relief=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,47 +123,55 @@ def train_on_fold(
     preparation, seed = fold.preparation, fold.preparation.seed
     features = preparation.features(candidate.lift, candidate.gamma_factor)
     train, valid = fold.parts(features)
-    clusters = preparation.clusters
-    if candidate.one_plane:
-        clusters = clusters.merged()
-    # With one plane per class there is one optimum, and a neighbour that differs by the penalty
-    # alone is near it. Several planes could inherit what a stronger penalty has pruned.
-    relatives = replace(candidate, l2=0.0)
-    may_inherit = phase == "choose" and clusters.planes_per_class.max() == 1
-    neighbour = fold.trained.get(relatives) if may_inherit else None
-    if neighbour is None:
-        planes, init = initial_planes(
-            train,
-            clusters.of(fold.train_index),
-            recipe.init,
-            recipe.sharpness_start,
-            recipe.label_smoothing,
-            stream(seed, "initial"),
-        )
-    else:
-        planes, init = neighbour.planes, neighbour.init
+    start = _start(candidate, fold, recipe, train, phase)
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         assert watch is not None
         return watch(
-            record, lambda: Snapshot(preparation.standardize, features.lift, features.expanded(now))
+            record, lambda: Snapshot(features.standardize, features.lift, features.expanded(now))
         )
 
     trained = train_planes(
-        planes,
+        start.planes,
         train,
         valid,
         recipe,
         candidate.l2,
+        candidate.relief,
         stream(seed, "batches"),
         None if watch is None else watch_planes,
         phase,
         max_iter,
-        n_before=0 if neighbour is None else neighbour.n_iter,
+        n_before=start.n_iter,
     )
-    if phase == "choose":
-        fold.trained[relatives] = Start(trained.planes, init, trained.n_iter)
-    return Fitted(features, valid, trained, init)
+    if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
+        fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, start.init, trained.n_iter)
+    return Fitted(features, valid, trained, start.init)
+
+
+def _start(candidate: Candidate, fold: Fold, recipe: Recipe, train: Rows, phase: str) -> Start:
+    """First planes.
+
+    With one plane per class there is one optimum, and a neighbour that differs by the penalty
+    alone is near it. Several planes could inherit what a stronger penalty has pruned, so they
+    start anew: under a spline lift as one trained plane, drawn apart; else from clusters.
+    """
+    preparation, seed = fold.preparation, fold.preparation.seed
+    clusters = preparation.clusters_of(candidate.n_planes)
+    several = clusters.planes_per_class.max() > 1
+    neighbour = fold.trained.get(replace(candidate, l2=0.0))
+    if neighbour is not None and not several and phase == "choose":
+        return neighbour
+    clusters = clusters.of(fold.train_index)
+    rng = stream(seed, "initial")
+    if several and candidate.lift == "spline" and recipe.init == "auto":
+        whole = train_on_fold(candidate.alone, fold, recipe, None, "choose", ITERATIONS_ALONE)
+        planes = drawn_apart(whole.trained.planes, train, clusters, recipe.sharpness_start, rng)
+        return Start(planes, "drawn apart", 0)
+    planes, init = initial_planes(
+        train, clusters, recipe.init, recipe.sharpness_start, recipe.label_smoothing, rng
+    )
+    return Start(planes, init, 0)
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:

@@ -34,6 +34,7 @@ class Trial:
     n_planes: int
     gamma_factor: float | None
     l2: float
+    relief: float
     valid_loss: float
     temperature: float
     n_iter: int

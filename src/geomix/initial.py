@@ -5,6 +5,9 @@
     logistic  every plane of class c is the direction of c against the rest, plus noise
     random    Gaussian weights of variance 1 / n_inputs
 
+    drawn apart  the one trained plane of each class, moved a little towards the centre of each
+              of its clusters
+
 Biases start at the log share of each class (the logistic ones have learnt theirs).
 Soft-OR is a sum, so a class with more planes would start log(M_c) / k ahead; every first bias
 gives that back. ``auto`` is k-means, or logistic where clustering was unstable.
@@ -26,6 +29,8 @@ from geomix.rows import Rows
 ROWS_FOR_SCALE = 2000
 SCALES = np.geomspace(0.1, 300.0, 9)
 LOGISTIC_NOISE = 0.2
+APART = 0.3
+APART_NOISE = 0.01
 LOGISTIC_ITERATIONS = 100  # a first guess need not have converged
 
 
@@ -47,6 +52,24 @@ def initial_planes(
     head_start = np.log(planes.per_class) / sharpness
     prior = 0.0 if init == "logistic" else _log_prior(rows, planes.n_classes, label_smoothing)
     return planes.with_class_bias(prior - head_start), init
+
+
+def drawn_apart(
+    whole: Planes, rows: Rows, clusters: Clusters, sharpness: float, rng: np.random.Generator
+) -> Planes:
+    """Several planes per class from ``whole``, which has one."""
+    class_start = class_starts(clusters.planes_per_class)
+    n_planes = int(class_start[-1])
+    plane = class_start[rows.y] + clusters.plane_of_row
+    class_of = np.repeat(np.arange(whole.n_classes), clusters.planes_per_class)
+    centres = _weighted_centres(rows.X, plane, rows.weight, n_planes)
+    middles = _weighted_centres(rows.X, rows.y, rows.weight, whole.n_classes)[class_of]
+    # A cluster without rows here has no centre: its plane stays where the class is.
+    has_rows = np.isin(np.arange(n_planes), plane)
+    apart = np.where(has_rows[:, None], APART * (centres - middles), 0.0)
+    noise = APART_NOISE * _noise(rows.y, class_start, whole.n_inputs, rng)
+    planes = Planes(whole.weights[class_of] + apart + noise, whole.biases[class_of], class_start)
+    return planes.with_class_bias(-np.log(planes.per_class) / sharpness)
 
 
 def _log_prior(rows: Rows, n_classes: int, label_smoothing: float) -> FloatArray:

@@ -348,6 +348,8 @@ def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
 def lifted(lift: Lift, V: Matrix) -> Matrix:
     """Working features for training. Native Fourier features are float32: they are bounded by
     one, so nothing is lost that training could learn, and they take half the time and room."""
+    if isinstance(lift, SplineLift):
+        return lift.binned(V)
     frequencies = getattr(lift, "frequencies", None)
     if not is_native or frequencies is None or isinstance(V, CenteredSparse):
         return lift(V)
@@ -382,7 +384,7 @@ def predictor(
     standardize: Standardize, lift: Lift, planes: Planes, sharpness: float, temperature: float
 ) -> Predictor:
     """What answers whole tables of dense rows."""
-    if not is_native:
+    if not is_native or isinstance(lift, SplineLift):
         return NumpyPredictor(standardize, lift, planes, sharpness, temperature)
     none = np.empty((0, 0))
     return _native.Predictor(

@@ -19,6 +19,7 @@ import numpy as np
 
 from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix
 from geomix.picked import DenseRows, PickedRows, blocks, is_dense
+from geomix.spline import SplineLift
 
 # Standardised values are kept within this bound: with weights up to 1e100 no score can then
 # overflow, so every finite row has finite probabilities. The softmax saturates long before.
@@ -131,7 +132,7 @@ class FourierLift:
         return Phi
 
 
-Lift: TypeAlias = "IdentityLift | FourierLift"
+Lift: TypeAlias = "IdentityLift | FourierLift | SplineLift"
 
 
 def fit_standardize(
@@ -195,6 +196,13 @@ def _columns_of(X: Any, kept: IntArray) -> Any:
 def _with_data(X: Any, data: FloatArray) -> Any:
     """A CSR matrix with the cells of X and other numbers in them."""
     return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+
+def pass_through(n_columns: int) -> Standardize:
+    """Columns as they are: a spline lift has knots in the user's own units."""
+    return Standardize(
+        np.arange(n_columns), np.zeros(n_columns), np.ones(n_columns), None, n_columns
+    )
 
 
 def with_rotation(

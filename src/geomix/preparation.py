@@ -1,7 +1,8 @@
 """Rows made ready for training once, for every candidate and every fold that trains on them.
 
 Columns are standardised and rotated, classes split into clusters, and the working features of
-each lift made when a candidate first asks for them. Nothing here looks at how well a label is
+each lift made when a candidate first asks for them; those of a spline lift are made from the
+columns as they came. Nothing here looks at how well a label is
 predicted, so the folds of a cross-validation share it; rows that only judge (``held_out``)
 are carried along and teach it nothing.
 """
@@ -24,11 +25,13 @@ from geomix.lift import (
     draw_fourier,
     fit_standardize,
     median_gamma,
+    pass_through,
     with_rotation,
 )
 from geomix.picked import is_dense
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range
+from geomix.spline import fit_spline
 from geomix.streams import stream
 
 # ``pca="auto"``: above this many columns, keep the axes that hold this share of the variance.
@@ -39,23 +42,44 @@ MOST_NUMBERS_TO_KEEP = 2**22
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
+# A class is split into several planes where each has this many rows to start from.
+ROWS_PER_PLANE = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """``rows.X`` and ``held_out.X`` are standardised (and rotated)."""
+    """``rows.X`` and ``held_out.X`` are standardised (and rotated); ``raw`` are both before.
+
+    clusters : the budget's, or as many as the user wants.
+    """
 
     standardize: Standardize
     rows: Rows
     held_out: Rows | None
+    raw: tuple[Rows, Rows | None]
     clusters: Clusters
     recipe: Recipe
     seed: int
     _made: dict[tuple[str, float | None], Features] = field(default_factory=dict)
+    _split: dict[int, Clusters] = field(default_factory=dict)
 
     @property
     def n_classes(self) -> int:
         return len(self.clusters.planes_per_class)
+
+    def clusters_of(self, n_planes: int | None) -> Clusters:
+        """So many clusters of every class that has the rows for it; None: the budget's."""
+        if n_planes is None:
+            return self.clusters
+        if n_planes == 1:
+            return self.clusters.merged()
+        if n_planes not in self._split:
+            counts = np.bincount(self.rows.y, minlength=self.n_classes)
+            wanted = np.clip(counts // ROWS_PER_PLANE, 1, n_planes)
+            self._split[n_planes] = find_clusters(
+                self.rows, self.n_classes, wanted, self.recipe, self.seed
+            )
+        return self._split[n_planes]
 
     @cached_property
     def typical_gamma(self) -> float:
@@ -68,11 +92,23 @@ class Preparation:
         """Features of a lift; made once while they are small."""
         key = lift, gamma_factor
         if key not in self._made:
-            features = make_features(self._lift(*key), self.rows, self.held_out)
+            if lift == "spline":
+                features = self._spline_features()
+            else:
+                made = self._lift(*key)
+                features = make_features(self.standardize, made, self.rows, self.held_out)
             if features.rows.X.shape[0] * features.rows.X.shape[1] > MOST_NUMBERS_TO_KEEP:
                 return features
             self._made[key] = features
         return self._made[key]
+
+    def _spline_features(self) -> Features:
+        rows, held_out = self.raw
+        n_columns = rows.X.shape[1]
+        lift = fit_spline(
+            rows.X, rows.weight, np.zeros(n_columns, dtype=np.intp), self.recipe.n_knots
+        )
+        return make_features(pass_through(n_columns), lift, rows, held_out)
 
     def _lift(self, lift: str, gamma_factor: float | None) -> Lift:
         recipe, n_inputs = self.recipe, self.standardize.n_outputs
@@ -107,7 +143,7 @@ def prepare(
     if held_out is not None:
         judges = Rows(standardize(held_out.X), held_out.y, held_out.weight)
     clusters = find_clusters(ready, n_classes, wanted, recipe, seed)
-    return Preparation(standardize, ready, judges, clusters, recipe, seed)
+    return Preparation(standardize, ready, judges, (rows, held_out), clusters, recipe, seed)
 
 
 def _axes_to_keep(pca: Any, n_columns: int) -> Any:

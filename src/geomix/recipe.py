@@ -18,6 +18,7 @@ import numpy as np
 from geomix.errors import InvalidParameterError
 
 SHARPNESS_RANGE = (1e-6, 1e6)
+MOST_KNOTS = 128  # a column has at most 256 bins, and needs some between its knots
 
 # The paper's default recipe. What it leaves open is settled here: learning rate 0.01, usage
 # floor 0.01, gradient norm clipped at 5, at most 200 epochs, 256 frequencies.
@@ -25,6 +26,7 @@ PAPER: Mapping[str, Any] = {
     "n_planes": "silhouette",
     "max_planes": 4,
     "lift": "auto",
+    "n_knots": 64,
     "n_frequencies": 256,
     "gamma": "auto",
     "orthogonal": False,
@@ -33,6 +35,7 @@ PAPER: Mapping[str, Any] = {
     "sharpness": 6.0,
     "sharpness_start": 3.0,
     "l2": 1e-4,
+    "relief": 0.0,
     "usage_beta": 0.5,
     "usage_delta": 0.01,
     "usage_average": "batch",
@@ -81,8 +84,9 @@ class Recipe:
     """How a model is trained. See ``GeometricMixtureClassifier`` for what each knob does."""
 
     n_planes: Any = "auto"
-    max_planes: int = 4
+    max_planes: int = 12
     lift: str = "auto"
+    n_knots: int = 64
     n_frequencies: Any = "auto"
     gamma: Any = "auto"
     orthogonal: bool = True
@@ -91,6 +95,7 @@ class Recipe:
     sharpness: float = 6.0
     sharpness_start: float = 3.0
     l2: Any = "auto"
+    relief: Any = "auto"
     usage_beta: float = 0.5
     usage_delta: float = 0.01
     usage_average: str = "batch"
@@ -121,7 +126,7 @@ class Recipe:
 
     def _check_choices(self) -> None:
         for name, choices in {
-            "lift": ("auto", "linear", "fourier"),
+            "lift": ("auto", "linear", "spline", "fourier"),
             "usage_average": ("batch", "running"),
             "init": ("auto", "kmeans", "logistic", "random"),
             "solver": ("auto", "adam", "lbfgs"),
@@ -150,6 +155,9 @@ class Recipe:
                 auto = '"auto" or ' if name == "n_frequencies" else ""
                 _refuse(name, value, auto + "an integer of at least 1")
             self._set(name, int(value))
+        if not _is_int(self.n_knots) or not 2 <= self.n_knots <= MOST_KNOTS:
+            _refuse("n_knots", self.n_knots, f"an integer between 2 and {MOST_KNOTS}")
+        self._set("n_knots", int(self.n_knots))
 
     def _check_numbers(self) -> None:
         between = "a number between {} and {}"
@@ -157,6 +165,8 @@ class Recipe:
             self._check_real(name, *SHARPNESS_RANGE, between.format(*SHARPNESS_RANGE))
         if not _is_auto(self.l2):
             self._check_real("l2", 0.0, 1e6, '"auto" or ' + between.format(0, 1e6))
+        if not _is_auto(self.relief):
+            self._check_real("relief", 0.0, 0.999, '"auto" or ' + between.format(0, 0.999))
         if not _is_auto(self.gamma):
             self._check_real("gamma", 1e-300, 1e300, '"auto" or ' + between.format(1e-300, 1e300))
         self._check_real("usage_beta", 0.0, 1e6, between.format(0, 1e6))

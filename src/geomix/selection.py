@@ -1,9 +1,9 @@
 """Which lift, how many planes, which penalty: candidates compete on held-out likelihood.
 
-From simple to rich: linear with one plane per class, linear with the budget's planes, Fourier
-with one, Fourier with the budget's. Each looks for its penalty by steps of ten. On few rows a
-richer one has to beat a simpler one by more than the noise of the comparison: there the best of
-twenty candidates is mostly the luckiest.
+From simple to rich: linear with one plane per class, linear with the budget's planes, spline with
+one, spline with several, Fourier with one, Fourier with the budget's. Each looks for its penalty
+by steps of ten. On few rows a richer one has to beat a simpler one by more than the noise of the
+comparison: there the best of twenty candidates is mostly the luckiest.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ GAMMA_STEP = 4.0
 GAMMA_FACTOR_RANGE = (1 / 16, 64.0)
 # Middle penalty and the range that the search may walk through, per lift. Fourier features
 # are bounded by one, standardised columns are not: their weights live on other scales.
-DEFAULT_L2 = {"linear": 1e-4, "fourier": 1e-5}
-L2_RANGE = {"linear": (1e-6, 1e-1), "fourier": (1e-7, 1e-2)}
+DEFAULT_L2 = {"linear": 1e-4, "spline": 1e-3, "fourier": 1e-5}
+L2_RANGE = {"linear": (1e-6, 1e-1), "spline": (1e-6, 1.0), "fourier": (1e-7, 1e-2)}
+# Spline planes per class that are tried beside one, and the relief of their mean plane.
+RICH_PLANES = (4, 12)
+RELIEFS = (0.9, 0.0)
 ITERATIONS_PER_TRIAL = 100
 # A stronger penalty is preferred within this share of the handicap of a richer model.
 PENALTY_HANDICAP = 0.25
@@ -59,6 +62,7 @@ class Measured:
             self.n_planes,
             made.gamma_factor,
             made.l2,
+            made.relief,
             self.loss,
             self.temperature,
             self.n_iter,
@@ -69,10 +73,13 @@ class Measured:
 Measure: TypeAlias = "Callable[[Candidate], Measured]"
 
 
-def default_candidate(recipe: Recipe, *, lift: str, one_plane: bool = False) -> Candidate:
+def default_candidate(
+    recipe: Recipe, *, lift: str, n_planes: int | None = None, relief: float = 0.0
+) -> Candidate:
     """The candidate of a lift before anything has been measured."""
     l2 = DEFAULT_L2[lift] if recipe.l2 == "auto" else float(recipe.l2)
-    return Candidate(lift, l2, 1.0 if lift == "fourier" else None, one_plane)
+    relief = relief if recipe.relief == "auto" else float(recipe.relief)
+    return Candidate(lift, l2, 1.0 if lift == "fourier" else None, n_planes, relief)
 
 
 def choose_candidate(
@@ -108,60 +115,107 @@ def _finalists(
 ) -> Iterator[Measured]:
     """The best of every kind of model, simple kinds first."""
     several = folds[0].preparation.clusters.planes_per_class.max() > 1
+    search = _Search(recipe, measure, handicap)
     for lift in lifts:
-        simple = None
-        if recipe.n_planes == "auto" or not several:
-            first = default_candidate(recipe, lift=lift, one_plane=True)
-            simple = _tuned(_best_width(first, recipe, measure), recipe, measure, handicap)
-            yield simple
-        if not several:
+        if recipe.n_planes != "auto":
+            yield from search.given(lift)
             continue
-        if simple is None or lift == "linear":
-            start = _best_width(default_candidate(recipe, lift=lift), recipe, measure)
-        else:
+        simple = search.tuned(search.best_width(default_candidate(recipe, lift=lift, n_planes=1)))
+        yield simple
+        if lift == "spline":
+            yield from search.rich(simple)
+        elif lift == "linear" and several:
+            yield search.tuned(measure(default_candidate(recipe, lift=lift)))
+        elif several:
             # One plane has found the width and penalty already. Several planes take the most
             # time of all, and where they start behind no penalty has brought them forward.
-            start = measure(replace(simple.candidate, one_plane=False))
-            if start.loss >= simple.loss:
-                yield start
-                continue
-        yield _tuned(start, recipe, measure, handicap)
+            start = measure(replace(simple.candidate, n_planes=None))
+            yield start if start.loss >= simple.loss else search.tuned(start)
 
 
-def _best_width(first: Candidate, recipe: Recipe, measure: Measure) -> Measured:
-    """The kernel width stepped by ``GAMMA_STEP``, one way or the other, while that helps."""
-    best = measure(first)
-    if first.gamma_factor is None or recipe.gamma != "auto":
+@dataclass(frozen=True)
+class _Search:
+    """Walks from candidate to candidate while the held-out loss falls."""
+
+    recipe: Recipe
+    measure: Measure
+    handicap: float
+
+    def given(self, lift: str) -> Iterator[Measured]:
+        """Planes as the user wants them, or as the silhouette says."""
+        for relief in self._reliefs if lift == "spline" else (0.0,):
+            first = default_candidate(self.recipe, lift=lift, relief=relief)
+            yield self.tuned(self.best_width(first))
+
+    def rich(self, simple: Measured) -> Iterator[Measured]:
+        """Several spline planes, then more of them with the relief that did better."""
+        few, *many = [n for n in RICH_PLANES if n <= self.recipe.max_planes] or [1]
+        if few == 1:
+            return
+        best = None
+        for relief in self._reliefs:
+            first = replace(simple.candidate, n_planes=few, relief=relief)
+            if self.recipe.l2 == "auto":
+                # The mean plane keeps the penalty that suited one plane alone.
+                first = _with_l2(first, first.l2 / (1.0 - relief))
+            tuned = self.tuned(self.measure(first))
+            best = tuned if best is None or tuned.loss < best.loss else best
+        assert best is not None
+        yield best
+        for n_planes in many:
+            start = self.measure(replace(best.candidate, n_planes=n_planes))
+            if start.loss >= best.loss:
+                return
+            best = self.tuned(start)
+            yield best
+
+    @property
+    def _reliefs(self) -> tuple[float, ...]:
+        return RELIEFS if self.recipe.relief == "auto" else (float(self.recipe.relief),)
+
+    def best_width(self, first: Candidate) -> Measured:
+        """The kernel width stepped by ``GAMMA_STEP``, one way or the other, while that helps."""
+        best = self.measure(first)
+        if first.gamma_factor is None or self.recipe.gamma != "auto":
+            return best
+        for factor in (GAMMA_STEP, 1.0 / GAMMA_STEP):
+            while stepped := _step_gamma(best.candidate, factor):
+                other = self.measure(stepped)
+                if other.loss >= best.loss:
+                    break
+                best = other
+            if best.candidate != first:
+                break
         return best
-    for factor in (GAMMA_STEP, 1.0 / GAMMA_STEP):
-        while stepped := _step_gamma(best.candidate, factor):
-            other = measure(stepped)
-            if other.loss >= best.loss:
+
+    def tuned(self, start: Measured) -> Measured:
+        """The penalty stepped by ten, one way then the other, while that helps."""
+        if self.recipe.l2 != "auto":
+            return start
+        best = start
+        for factor in (10.0, 0.1):
+            while stepped := _step(best.candidate, factor):
+                other = self.measure(stepped)
+                if other.loss >= best.loss:
+                    break
+                best = other
+        if best.candidate.lift == "spline":
+            middle = best
+            for factor in (10.0**0.5, 10.0**-0.5):
+                if stepped := _step(middle.candidate, factor):
+                    best = min(best, self.measure(stepped), key=lambda m: m.loss)
+        chosen = best
+        while stepped := _step(chosen.candidate, 10.0):
+            stronger = self.measure(stepped)
+            if not _is_level(stronger, best, PENALTY_HANDICAP * self.handicap):
                 break
-            best = other
-        if best.candidate != first:
-            break
-    return best
+            chosen = stronger
+        return chosen
 
 
-def _tuned(start: Measured, recipe: Recipe, measure: Measure, handicap: float) -> Measured:
-    """The penalty of ``start`` stepped by ten, one way then the other, while that helps."""
-    if recipe.l2 != "auto":
-        return start
-    best = start
-    for factor in (10.0, 0.1):
-        while stepped := _step(best.candidate, factor):
-            other = measure(stepped)
-            if other.loss >= best.loss:
-                break
-            best = other
-    chosen = best
-    while stepped := _step(chosen.candidate, 10.0):
-        stronger = measure(stepped)
-        if not _is_level(stronger, best, PENALTY_HANDICAP * handicap):
-            break
-        chosen = stronger
-    return chosen
+def _with_l2(candidate: Candidate, l2: float) -> Candidate:
+    low, high = L2_RANGE[candidate.lift]
+    return replace(candidate, l2=float(f"{min(max(l2, low), high):.6g}"))
 
 
 def _step(candidate: Candidate, factor: float) -> Candidate | None:

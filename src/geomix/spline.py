@@ -27,9 +27,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.picked import DenseRows, blocks, numbers
 
 MOST_BINS = 255  # one more is for missing cells: a byte
 PAIR_BINS = 12
+MOST_ROWS = 50_000  # to find knots and means from
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +210,11 @@ class SplineLift:
             return np.zeros((len(X), 0))
         return np.hstack([part.phi(X) for part in self.parts])
 
-    def binned(self, X: FloatArray) -> Binned:
+    def binned(self, X: DenseRows) -> Binned:
         codes = np.empty((len(X), len(self.parts)), dtype=self._code_type)
-        for j, part in enumerate(self.parts):
-            codes[:, j] = part.codes(X)
+        for rows, block in blocks(X):
+            for j, part in enumerate(self.parts):
+                codes[rows, j] = part.codes(block)
         return Binned(codes, self)
 
     @cached_property
@@ -267,25 +270,30 @@ class Binned:
 
 
 def fit_spline(
-    X: FloatArray,
+    X: DenseRows,
     weight: FloatArray,
     n_levels: IntArray,
     n_knots: int,
     pairs: tuple[tuple[int, int], ...] = (),
 ) -> SplineLift:
     """Knots and bins from the rows ``X``, whose category j has ``n_levels[j]`` levels (0: a
-    number). Constant columns get no part; means are weighted."""
+    number). Constant columns get no part; means are weighted. Of many rows, ``MOST_ROWS`` that
+    are evenly spread say enough."""
+    chosen = np.arange(len(X))
+    if len(X) > MOST_ROWS:
+        chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
+    table, weight = numbers(X[chosen]), weight[chosen]
     parts: list[Part] = []
-    for column in range(X.shape[1]):
+    for column in range(table.shape[1]):
         part = (
-            _fit_levels(X, column, int(n_levels[column]))
+            _fit_levels(table, column, int(n_levels[column]))
             if n_levels[column]
-            else _fit_curve(X, column, n_knots)
+            else _fit_curve(table, column, n_knots)
         )
         if part is not None:
             parts.append(part)
-    parts.extend(_fit_pair(X, pair, n_levels) for pair in pairs)
-    return SplineLift(tuple(_centred(part, X, weight) for part in parts), X.shape[1])
+    parts.extend(_fit_pair(table, pair, n_levels) for pair in pairs)
+    return SplineLift(tuple(_centred(part, table, weight) for part in parts), table.shape[1])
 
 
 def _centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:

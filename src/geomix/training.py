@@ -62,6 +62,7 @@ def train_planes(
     valid: Rows | None,
     recipe: Recipe,
     l2: float,
+    relief: float,
     rng: np.random.Generator,
     watch: Watch | None,
     phase: str = "fit",
@@ -73,7 +74,9 @@ def train_planes(
     ``n_before`` counts the iterations that the given planes have had already: with any, the
     pooling starts at its final sharpness.
     """
-    run = _Run(train, valid, recipe, l2, watch, phase, max_iter or recipe.max_iter, n_before)
+    run = _Run(
+        train, valid, recipe, l2, relief, watch, phase, max_iter or recipe.max_iter, n_before
+    )
     solver = recipe.solver
     if solver == "auto":
         solver = "lbfgs" if len(train) * planes.weights.size <= LARGEST_FULL_BATCH else "adam"
@@ -92,6 +95,7 @@ class _Run:
     valid: Rows | None
     recipe: Recipe
     l2: float
+    relief: float
     watch: Watch | None
     phase: str
     max_iter: int
@@ -232,6 +236,7 @@ def _lbfgs_stage(
         tol=recipe.tol,
         value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
         on_iterate=on_iterate if followed else None,
+        relief=run.relief,
     )
     planes, converged, losses = kernel.minimize(rows, descent)
     if not followed:
@@ -307,6 +312,7 @@ def _native_epoch(
         usage_decay=0.0 if recipe.usage_average == "batch" else RUNNING_USAGE_DECAY,
         clip_norm=recipe.clip_norm or 0.0,
         max_weight_norm=recipe.max_weight_norm or 0.0,
+        relief=run.relief,
     )
 
 
@@ -327,7 +333,7 @@ def _numpy_epoch(
             planes, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
         )
         usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
-        value, gradient = penalised(terms, planes, run.penalty(usage))
+        value, gradient = penalised(terms, planes, run.penalty(usage), run.relief)
         loss += value * len(batch) / len(train)
         gradient = clip_norm(gradient, recipe.clip_norm)
         state, vector = adam_step(state, planes.as_vector(), gradient, rate)
