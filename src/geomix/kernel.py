@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -40,6 +41,7 @@ __all__ = [
     "TrainingRows",
     "adam_epoch",
     "batch_terms",
+    "binned",
     "calibrate",
     "compressed",
     "cross_entropy",
@@ -95,8 +97,8 @@ class NumpyRows:
 class NativeRows:
     """The same rows packed for the native kernel.
 
-    Dense rows are computed with in float64 or float32 as they are, sparse and binned ones in
-    float64.
+    Dense rows are computed with in float64 or float32 as they are, sparse ones in float64,
+    binned ones in float32.
     """
 
     def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
@@ -420,6 +422,35 @@ def scorer(
 # --- spline lifts ---
 
 
+def binned(lift: SplineLift, X: FloatArray) -> Binned:
+    """Rows as codes: see ``SplineLift.binned``."""
+    if not is_native or X.dtype not in (np.float32, np.float64) or not lift.parts:
+        return lift.binned(X)
+    return Binned(_spline_coder(lift).codes(plain(X), lift.code_type == np.uint16), lift)
+
+
+@lru_cache(maxsize=2)
+def _spline_coder(lift: SplineLift) -> Any:
+    """What the native code needs to know to find the bins of cells."""
+    coder = _native.SplineCoder()
+    for j, part in enumerate(lift.parts):
+        if isinstance(part, Curve):
+            coder.add_number(j, part.column, _doubles(part.edges), len(part.values), 1)
+        elif isinstance(part, Levels):
+            n_levels = part.n_levels
+            coder.add_category(j, part.column, n_levels, n_levels, n_levels + 1, 1)
+        else:
+            cuts, counts = (part.first, part.second), (part.n_first, part.n_second)
+            factors = part.n_second, 1
+            for column, cut, n, factor in zip(part.columns, cuts, counts, factors, strict=True):
+                if cut is None:
+                    coder.add_category(j, column, n - 1, n - 1, n - 1, factor)
+                else:
+                    coder.add_number(j, column, _doubles(cut), n - 1, factor)
+    return coder
+
+
+@lru_cache(maxsize=2)
 def _spline_parts(lift: SplineLift) -> Any:
     """What the native code needs to know of the parts: where each bin lies, and the means."""
     parts = _native.SplineParts()

@@ -209,13 +209,13 @@ class SplineLift:
         return np.hstack([part.phi(X) for part in self.parts])
 
     def binned(self, X: FloatArray) -> Binned:
-        codes = np.empty((len(X), len(self.parts)), dtype=self._code_type)
+        codes = np.empty((len(X), len(self.parts)), dtype=self.code_type)
         for j, part in enumerate(self.parts):
             codes[:, j] = part.codes(X)
         return Binned(codes, self)
 
     @cached_property
-    def _code_type(self) -> Any:
+    def code_type(self) -> Any:
         return np.uint8 if all(part.n_bins <= 256 for part in self.parts) else np.uint16
 
 
