@@ -19,6 +19,7 @@ from geomix.arrays import FloatArray, IntArray, Matrix
 from geomix.budget import Clusters
 from geomix.planes import Planes, class_starts
 from geomix.rows import Rows
+from geomix.spline import Binned
 
 ROWS_FOR_SCALE = 2000
 SCALES = np.geomspace(0.1, 300.0, 9)
@@ -58,8 +59,9 @@ def _from_centres(
 ) -> Planes:
     class_start = class_starts(clusters.planes_per_class)
     plane = class_start[rows.y] + clusters.plane_of_row
-    centres = _weighted_centres(rows.X, plane, rows.weight, int(class_start[-1]))
-    overall = (rows.weight / rows.weight.sum()) @ rows.X
+    mass = np.bincount(plane, rows.weight, int(class_start[-1])).astype(np.float64)
+    centres = _weighted_centres(rows.X, plane, rows.weight, mass)
+    overall = (mass / mass.sum()) @ centres
     biases = -0.5 * (centres**2).sum(axis=1)
     spread = float(((centres - overall) ** 2).sum(axis=1).mean())
     if spread == 0.0:
@@ -75,9 +77,15 @@ def _from_centres(
     return scaled[int(np.argmin(losses))]
 
 
-def _weighted_centres(X: Matrix, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
-    """Weighted mean of the rows of each group, (n_groups, n_columns)."""
-    centres = np.zeros((n_groups, X.shape[1]))
+def _weighted_centres(
+    X: Matrix, group: IntArray, weight: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """Weighted mean of the rows of each group, whose weights sum to ``mass``: (n_groups,
+    n_columns), zero where a group has no row."""
+    if isinstance(X, Binned):
+        share = weight / np.where(mass > 0.0, mass, 1.0)[group]
+        return X.group_sums(group, share, len(mass))
+    centres = np.zeros((len(mass), X.shape[1]))
     for index in np.unique(group):
         members = np.flatnonzero(group == index)
         centres[index] = (weight[members] / weight[members].sum()) @ X[members]

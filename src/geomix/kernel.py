@@ -267,9 +267,7 @@ def adam_epoch(
     """
     vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
     usage = usage.copy()
-    adam = _native.Adam(
-        planes.class_start, vector, mean, square, usage, state.n_steps, **settings
-    )
+    adam = _native.Adam(planes.class_start, vector, mean, square, usage, state.n_steps, **settings)
     if isinstance(X, CenteredSparse):
         rows: Any = prepared or training_rows(X, y, weight)
         loss, n_steps = adam.epoch(rows.packed, _codes(order))
@@ -322,9 +320,12 @@ def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
 # --- prediction ---
 
 
-def lifted(lift: Lift, V: Matrix) -> Matrix:
-    """Working features for training. Native Fourier features are float32: they are bounded by
-    one, so nothing is lost that training could learn, and they take half the time and room."""
+def lifted(lift: Lift | SplineLift, V: Matrix) -> Matrix:
+    """Working features for training: codes under a spline lift. Native Fourier features are
+    float32: they are bounded by one, so nothing is lost that training could learn, and they
+    take half the time and room."""
+    if isinstance(lift, SplineLift):
+        return binned(lift, V)
     frequencies = getattr(lift, "frequencies", None)
     if not is_native or frequencies is None or isinstance(V, CenteredSparse):
         return lift(V)
@@ -422,7 +423,7 @@ def scorer(
 # --- spline lifts ---
 
 
-def binned(lift: SplineLift, X: FloatArray) -> Binned:
+def binned(lift: SplineLift, X: Any) -> Binned:
     """Rows as codes: see ``SplineLift.binned``."""
     if not is_native or X.dtype not in (np.float32, np.float64) or not lift.parts:
         return lift.binned(X)
@@ -470,7 +471,7 @@ def _spline_parts(lift: SplineLift) -> Any:
 # --- arrays as the native code wants them ---
 
 
-def plain(X: FloatArray) -> FloatArray:
+def plain(X: Any) -> Any:
     """X with whole-number strides, aligned; a copy only where it is not."""
     odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
     return X.copy() if odd else X

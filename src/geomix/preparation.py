@@ -100,7 +100,7 @@ def prepare(
     standardize = fit_standardize(rows.X, rows.weight, varying, center_and_scale=recipe.standardize)
     V = standardize(rows.X)
     keep = _axes_to_keep(recipe.pca, V)
-    if keep is not None and not isinstance(V, CenteredSparse):
+    if keep is not None and isinstance(V, np.ndarray):
         standardize = with_rotation(standardize, V, rows.weight, keep)
         V = standardize(rows.X)
     ready = Rows(V, rows.y, rows.weight)
