@@ -37,6 +37,7 @@ NB_MODULE(_native, m)
     // fault of the user's, and nothing to fill a terminal with.
     nb::set_leak_warnings(false);
     m.def("simd", [] { return std::string(kernels().name); });
+    bind_spline(m);
     bind_rows(m);
     bind_adam(m);
     bind_prediction(m);

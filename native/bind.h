@@ -5,6 +5,7 @@
 
 namespace geomix {
 
+void bind_spline(nanobind::module_& m);
 void bind_rows(nanobind::module_& m);
 void bind_adam(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);

@@ -176,18 +176,6 @@ void make_binned(TrainingRows<BinnedRows>* self, AnyCodes codes, const SplinePar
         make(checked_codes<std::uint8_t>(codes, parts));
 }
 
-void bind_parts(nb::module_& m)
-{
-    nb::class_<SplineParts>(m, "SplineParts")
-        .def(nb::init<>())
-        .def("add_curve", &add_curve, nb::arg("interval").noconvert(),
-             nb::arg("fraction").noconvert(), nb::arg("has_missing"), nb::arg("mean").noconvert())
-        .def("add_levels", &add_levels, nb::arg("n_levels"), nb::arg("has_missing"),
-             nb::arg("mean").noconvert())
-        .def("add_pair", &add_pair, nb::arg("n_first"), nb::arg("n_second"),
-             nb::arg("first_ordered"), nb::arg("second_ordered"), nb::arg("mean").noconvert());
-}
-
 template <class R, class Make>
 void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name, Make make)
 {
@@ -226,7 +214,6 @@ void bind_rows(nb::module_& m)
                         nb::arg("shift").noconvert(), nb::arg("y").noconvert(),
                         nb::arg("weight").noconvert());
     });
-    bind_parts(m);
     bind_kind<BinnedRows>(m, "BinnedRows", "BinnedMinimizer", [](auto&& rows) -> auto& {
         return rows.def("__init__", &make_binned, nb::arg("codes").noconvert(), nb::arg("parts"),
                         nb::arg("y").noconvert(), nb::arg("weight").noconvert());

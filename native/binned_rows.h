@@ -1,8 +1,8 @@
 // Training rows of a spline lift, as codes: a byte or two per cell.
 //
-// Rows lie in blocks, part by part. At most MOST_CHUNKS chunks of whole blocks, cut by the number
-// of rows alone, add up tables of their own, which become gradients over steps and are added in
-// order: any number of threads gives the same bits. All in float64.
+// Rows lie in blocks, part by part. A chunk of a fixed number of blocks adds up tables of its own
+// in float32, which become gradients over steps in float64; those are added in the order of the
+// chunks, so any number of threads gives the same bits.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,21 @@ namespace geomix {
 
 class BinnedRows {
   public:
-    using Number = double;
+    using Number = float;
 
     // codes : below the bins of their part
     template <class Code>
     BinnedRows(SplineParts parts, Strided<Code> codes, Index n_rows, const Index* y,
                const double* weight)
         : parts_(std::move(parts)), n_rows_(n_rows), wide_(sizeof(Code) == 2),
-          codes_(static_cast<std::size_t>(padded(n_rows, DOUBLES) * parts_.n_parts()) *
+          codes_(static_cast<std::size_t>(padded(n_rows, LANES) * parts_.n_parts()) *
                  sizeof(Code)),
-          y_(static_cast<std::size_t>(padded(n_rows, DOUBLES))), weight_(y_.size())
+          y_(static_cast<std::size_t>(padded(n_rows, LANES))), weight_(y_.size())
     {
-        std::copy(y, y + n_rows, y_.begin());
-        std::copy(weight, weight + n_rows, weight_.begin());
+        for (Index i = 0; i < n_rows; ++i) {
+            y_[i] = static_cast<float>(y[i]);
+            weight_[i] = static_cast<float>(weight[i]);
+        }
         for (Index first = 0; first < n_rows; first += ROWS_PER_CODED_BLOCK) {
             const CodedRows rows = block(first);
             auto* to = static_cast<Code*>(const_cast<void*>(rows.codes));
@@ -42,10 +44,10 @@ class BinnedRows {
     Index n_columns() const { return parts_.n_steps(); }
 
     // Loss, gradients and usage of all rows; false if interrupted.
-    bool terms(const Planes<double>& planes, OwnedSums& total, Interrupt& interrupt) const
+    bool terms(const Planes<float>& planes, OwnedSums& total, Interrupt& interrupt) const
     {
-        const Problem<double> problem = planes.problem();
-        Aligned<double> numbers;
+        const Problem<float> problem = planes.problem();
+        Aligned<float> numbers;
         const SplineTables tables = expanded(problem, numbers);
         const Index n = n_chunks();
         const int n_threads = threads_for(work(problem), n);
@@ -76,11 +78,11 @@ class BinnedRows {
     }
 
     // Weighted sum of -log p of the true class.
-    double cross_entropy(const Planes<double>& planes) const
+    double cross_entropy(const Planes<float>& planes) const
     {
         Vector losses(static_cast<std::size_t>(n_blocks()));
-        each_block(planes, [&](const Problem<double>& problem, const SplineTables& tables,
-                               Index first, double* scratch) {
+        each_block(planes, [&](const Problem<float>& problem, const SplineTables& tables,
+                               Index first, float* scratch) {
             losses[first / ROWS_PER_CODED_BLOCK] = kernels().coded.cross_entropy(
                 problem, tables, block(first), labels(first), scratch);
         });
@@ -90,25 +92,25 @@ class BinnedRows {
     }
 
     // (n_rows, n_classes), row-major.
-    void class_scores(const Planes<double>& planes, double* out) const
+    void class_scores(const Planes<float>& planes, double* out) const
     {
-        each_block(planes, [&](const Problem<double>& problem, const SplineTables& tables,
-                               Index first, double* scratch) {
+        each_block(planes, [&](const Problem<float>& problem, const SplineTables& tables,
+                               Index first, float* scratch) {
             kernels().coded.class_scores(problem, tables, block(first),
                                          out + first * problem.n_classes, scratch);
         });
     }
 
   private:
-    static constexpr Index MOST_CHUNKS = 16, FEWEST_BLOCKS = 4;
+    static constexpr Index BLOCKS_PER_CHUNK = 8, LANES = rows_in_group<float>;
 
     // What a thread works on.
     struct Own {
         OwnedSums sums;
-        Aligned<double> gradient, scratch;
+        Aligned<float> gradient, scratch;
         std::vector<Lanes> room;
 
-        Own(const Problem<double>& problem, std::size_t n_numbers)
+        Own(const Problem<float>& problem, std::size_t n_numbers)
             : sums(problem.n_planes, problem.n_inputs), gradient(n_numbers),
               scratch(static_cast<std::size_t>(coded_scratch(problem))),
               room(static_cast<std::size_t>(2 * problem.n_inputs))
@@ -117,41 +119,37 @@ class BinnedRows {
         void clear()
         {
             sums.clear();
-            std::fill(gradient.begin(), gradient.end(), 0.0);
+            std::fill(gradient.begin(), gradient.end(), 0.0f);
         }
     };
 
     Index n_blocks() const { return padded(n_rows_, ROWS_PER_CODED_BLOCK) / ROWS_PER_CODED_BLOCK; }
-    Index n_chunks() const
+    Index n_chunks() const { return padded(n_blocks(), BLOCKS_PER_CHUNK) / BLOCKS_PER_CHUNK; }
+    Index first_row(Index chunk) const
     {
-        return std::min(MOST_CHUNKS, padded(n_blocks(), FEWEST_BLOCKS) / FEWEST_BLOCKS);
-    }
-    // Of chunk k: chunks differ by one block at most.
-    Index first_row(Index k) const
-    {
-        return std::min(n_rows_, n_blocks() * k / n_chunks() * ROWS_PER_CODED_BLOCK);
+        return std::min(n_rows_, chunk * BLOCKS_PER_CHUNK * ROWS_PER_CODED_BLOCK);
     }
 
     CodedRows block(Index first) const
     {
         const Index n = std::min(ROWS_PER_CODED_BLOCK, n_rows_ - first);
         const Index code_bytes = wide_ ? 2 : 1;
-        return {codes_.data() + first * parts_.n_parts() * code_bytes, padded(n, DOUBLES), n,
+        return {codes_.data() + first * parts_.n_parts() * code_bytes, padded(n, LANES), n,
                 wide_};
     }
 
-    PanelRows<double> labels(Index first) const
+    PanelRows<float> labels(Index first) const
     {
         const Index n = std::min(ROWS_PER_CODED_BLOCK, n_rows_ - first);
-        return {nullptr, y_.data() + first, weight_.data() + first, padded(n, DOUBLES) / DOUBLES};
+        return {nullptr, y_.data() + first, weight_.data() + first, padded(n, LANES) / LANES};
     }
 
-    Index work(const Problem<double>& problem) const
+    Index work(const Problem<float>& problem) const
     {
         return n_rows_ * parts_.n_parts() * problem.n_planes;
     }
 
-    SplineTables expanded(const Problem<double>& problem, Aligned<double>& numbers) const
+    SplineTables expanded(const Problem<float>& problem, Aligned<float>& numbers) const
     {
         parts_.expand(problem.weights, problem.n_planes, numbers);
         return {numbers.data(), parts_.first_bin(), parts_.n_parts(), parts_.n_bins()};
@@ -159,14 +157,14 @@ class BinnedRows {
 
     // f(problem, tables, first row, scratch) over all blocks, threads sharing them.
     template <class F>
-    void each_block(const Planes<double>& planes, F f) const
+    void each_block(const Planes<float>& planes, F f) const
     {
-        const Problem<double> problem = planes.problem();
-        Aligned<double> numbers;
+        const Problem<float> problem = planes.problem();
+        Aligned<float> numbers;
         const SplineTables tables = expanded(problem, numbers);
         const int n_threads = threads_for(work(problem), n_blocks());
-        const Index room = padded(coded_scratch(problem), DOUBLES);
-        Aligned<double> scratch(static_cast<std::size_t>(room * n_threads));
+        const Index room = padded(coded_scratch(problem), LANES);
+        Aligned<float> scratch(static_cast<std::size_t>(room * n_threads));
         in_parallel(n_threads, [&](int t) {
             for (Index k = t; k < n_blocks(); k += n_threads)
                 f(problem, tables, k * ROWS_PER_CODED_BLOCK, scratch.data() + t * room);
@@ -177,7 +175,7 @@ class BinnedRows {
     Index n_rows_;
     bool wide_;
     Aligned<unsigned char> codes_;
-    Aligned<double> y_, weight_;
+    Aligned<float> y_, weight_;
 };
 
 }  // namespace geomix

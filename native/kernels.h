@@ -99,10 +99,11 @@ struct CodedRows {
     bool wide;
 };
 
-// A value for each plane in each bin: numbers[tile of DOUBLES planes][bin][lane], the bins of all
-// parts one after another, those of part j from first_bin[j] on.
+// A value for each plane in each bin: numbers[tile of planes][bin][plane of the tile], the bins of
+// all parts one after another, those of part j from first_bin[j] on.
+constexpr Index PLANES_IN_TILE = 8;
 struct SplineTables {
-    const double* numbers;
+    const float* numbers;
     const Index* first_bin;
     Index n_parts, n_bins;
 };
@@ -170,12 +171,12 @@ struct SparseKernels {
 // numbers. Problem::weights is not read: the tables say it all. Sums::weights_gradient is left
 // alone: slopes are added to `gradient`, laid out like the tables.
 struct CodedKernels {
-    void (*terms)(const Problem<double>&, const SplineTables&, const CodedRows&,
-                  const PanelRows<double>& labels, Sums&, double* gradient, double* scratch);
-    double (*cross_entropy)(const Problem<double>&, const SplineTables&, const CodedRows&,
-                            const PanelRows<double>& labels, double* scratch);
-    void (*class_scores)(const Problem<double>&, const SplineTables&, const CodedRows&,
-                         double* out, double* scratch);
+    void (*terms)(const Problem<float>&, const SplineTables&, const CodedRows&,
+                  const PanelRows<float>& labels, Sums&, float* gradient, float* scratch);
+    double (*cross_entropy)(const Problem<float>&, const SplineTables&, const CodedRows&,
+                            const PanelRows<float>& labels, float* scratch);
+    void (*class_scores)(const Problem<float>&, const SplineTables&, const CodedRows&,
+                         double* out, float* scratch);
 };
 
 // Sums over rows of the negative log-likelihood of softmax(b s) and what its derivatives need.
@@ -235,10 +236,10 @@ static inline Index sparse_scratch(const Problem<double>& problem)
 }
 
 // Scores of a block and a tile of them for every row.
-static inline Index coded_scratch(const Problem<double>& problem)
+static inline Index coded_scratch(const Problem<float>& problem)
 {
-    return terms_scratch(problem, ROWS_PER_CODED_BLOCK / DOUBLES) +
-           ROWS_PER_CODED_BLOCK * DOUBLES;
+    return terms_scratch(problem, ROWS_PER_CODED_BLOCK / rows_in_group<float>) +
+           ROWS_PER_CODED_BLOCK * PLANES_IN_TILE;
 }
 
 static inline Index score_scratch(const Model& m)

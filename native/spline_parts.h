@@ -18,11 +18,23 @@
 
 namespace geomix {
 
-constexpr Index TILE = DOUBLES;  // planes side by side
+constexpr Index TILE = PLANES_IN_TILE;
 
-// numbers[row][plane of a tile], a row of them at a time.
+// A number for each plane of a tile: float in tables, double while they are added up.
+struct Bin {
+    float at[TILE];
+};
 struct Lanes {
     double at[TILE] = {};
+
+    Lanes() = default;
+    explicit Lanes(const Bin& bin) { std::copy(bin.at, bin.at + TILE, at); }
+    Bin rounded() const
+    {
+        Bin bin;
+        for (Index i = 0; i < TILE; ++i) bin.at[i] = static_cast<float>(at[i]);
+        return bin;
+    }
 
     Lanes& operator+=(const Lanes& other)
     {
@@ -42,7 +54,7 @@ struct Lanes {
     friend Lanes operator+(Lanes a, const Lanes& b) { return a += b; }
     friend Lanes operator-(Lanes a, const Lanes& b) { return a -= b; }
 };
-static_assert(sizeof(Lanes) == TILE * sizeof(double), "lanes lie side by side");
+static_assert(sizeof(Bin) == TILE * sizeof(float), "bins lie side by side");
 
 // Along one side of a pair: values become sums up to each, or back again by sums from each on.
 inline void sum_up(Lanes* first, Index n, Index step)
@@ -68,49 +80,50 @@ struct SplinePart {
     bool first_ordered = false, second_ordered = false;
 
     // steps : (n_steps,)  ->  bins : (n_bins,);  room for n_steps more
-    void expand(const Lanes* steps, Lanes* bins, Lanes* room) const
+    void expand(const Lanes* steps, Bin* bins, Lanes* room) const
     {
         Lanes centre;
         for (Index k = 0; k < n_steps; ++k) centre += mean[k] * steps[k];
         if (kind == curve) expand_curve(steps, centre, bins, room);
         if (kind == levels)
             for (Index b = 0; b < n_bins; ++b)
-                bins[b] = b < n_steps ? steps[b] - centre : Lanes();
+                bins[b] = (b < n_steps ? steps[b] - centre : Lanes()).rounded();
         if (kind == pair) expand_pair(steps, centre, bins, room);
     }
 
     // bins  ->  steps, the transposed way
-    void collect(const Lanes* bins, Lanes* steps, Lanes* room) const
+    void collect(const Bin* bins, Lanes* steps, Lanes* room) const
     {
         Lanes total;
         if (kind == curve) total = collect_curve(bins, steps, room);
         if (kind == levels)
-            for (Index b = 0; b < n_steps; ++b) total += steps[b] = bins[b];
+            for (Index b = 0; b < n_steps; ++b) total += steps[b] = Lanes(bins[b]);
         if (kind == pair) total = collect_pair(bins, steps);
         for (Index k = 0; k < n_steps; ++k) steps[k] -= mean[k] * total;
-        if (kind == curve && has_missing) steps[n_steps - 1] += bins[n_bins - 1];
+        if (kind == curve && has_missing) steps[n_steps - 1] += Lanes(bins[n_bins - 1]);
     }
 
   private:
     Index n_intervals() const { return n_steps - has_missing; }
 
-    void expand_curve(const Lanes* steps, const Lanes& centre, Lanes* bins,
+    void expand_curve(const Lanes* steps, const Lanes& centre, Bin* bins,
                       Lanes* room) const
     {
         room[0] = Lanes();  // the curve at the left end of each interval
         for (Index k = 1; k < n_intervals(); ++k) room[k] = room[k - 1] + steps[k - 1];
         for (Index b = 0; b < n_bins - 1; ++b)
-            bins[b] = room[interval[b]] + fraction[b] * steps[interval[b]] - centre;
-        bins[n_bins - 1] = has_missing ? steps[n_steps - 1] : Lanes();
+            bins[b] = (room[interval[b]] + fraction[b] * steps[interval[b]] - centre).rounded();
+        bins[n_bins - 1] = (has_missing ? steps[n_steps - 1] : Lanes()).rounded();
     }
 
-    Lanes collect_curve(const Lanes* bins, Lanes* steps, Lanes* room) const
+    Lanes collect_curve(const Bin* bins, Lanes* steps, Lanes* room) const
     {
         std::fill(room, room + n_intervals(), Lanes());  // what lies in each interval
         std::fill(steps, steps + n_steps, Lanes());
         for (Index b = 0; b < n_bins - 1; ++b) {
-            room[interval[b]] += bins[b];
-            steps[interval[b]] += fraction[b] * bins[b];
+            const Lanes bin(bins[b]);
+            room[interval[b]] += bin;
+            steps[interval[b]] += fraction[b] * bin;
         }
         Lanes beyond;
         for (Index k = n_intervals(); k-- > 0;) {
@@ -120,7 +133,7 @@ struct SplinePart {
         return beyond;
     }
 
-    void expand_pair(const Lanes* steps, const Lanes& centre, Lanes* bins,
+    void expand_pair(const Lanes* steps, const Lanes& centre, Bin* bins,
                      Lanes* room) const
     {
         const Index rows = n_first - 1, columns = n_second - 1;
@@ -129,19 +142,19 @@ struct SplinePart {
             for (Index b = 0; b < columns; ++b) sum_up(room + b, rows, columns);
         if (second_ordered)
             for (Index a = 0; a < rows; ++a) sum_up(room + a * columns, columns, 1);
-        std::fill(bins, bins + n_bins, Lanes());
+        std::fill(bins, bins + n_bins, Bin());
         for (Index a = 0; a < rows; ++a)
             for (Index b = 0; b < columns; ++b)
-                bins[a * n_second + b] = room[a * columns + b] - centre;
+                bins[a * n_second + b] = (room[a * columns + b] - centre).rounded();
     }
 
-    Lanes collect_pair(const Lanes* bins, Lanes* steps) const
+    Lanes collect_pair(const Bin* bins, Lanes* steps) const
     {
         const Index rows = n_first - 1, columns = n_second - 1;
         Lanes total;
         for (Index a = 0; a < rows; ++a)
             for (Index b = 0; b < columns; ++b)
-                total += steps[a * columns + b] = bins[a * n_second + b];
+                total += steps[a * columns + b] = Lanes(bins[a * n_second + b]);
         if (first_ordered)
             for (Index b = 0; b < columns; ++b) sum_down(steps + b, rows, columns);
         if (second_ordered)
@@ -167,7 +180,7 @@ class SplineParts {
     const Index* first_bin() const { return first_bin_.data(); }
 
     // weights : (n_planes, n_steps)  ->  tables : [tile][bin][plane of the tile]
-    void expand(const double* weights, Index n_planes, Aligned<double>& tables) const
+    void expand(const float* weights, Index n_planes, Aligned<float>& tables) const
     {
         tables.resize(static_cast<std::size_t>(padded(n_planes, TILE) * n_bins()));
         std::vector<Lanes> steps(n_steps()), room(n_steps());
@@ -177,20 +190,20 @@ class SplineParts {
             for (Index p = 0; p < used; ++p)
                 for (Index k = 0; k < n_steps(); ++k)
                     steps[k].at[p] = weights[(first + p) * n_steps() + k];
-            auto* bins = reinterpret_cast<Lanes*>(tables.data() + first * n_bins());
+            auto* bins = reinterpret_cast<Bin*>(tables.data() + first * n_bins());
             for (Index j = 0; j < n_parts(); ++j)
                 parts_[j].expand(steps.data() + first_step_[j], bins + first_bin_[j], room.data());
         }
     }
 
     // tables  ->  weights, the transposed way;  room for 2 n_steps
-    void collect(const Aligned<double>& tables, Index n_planes, double* weights,
+    void collect(const Aligned<float>& tables, Index n_planes, double* weights,
                  Lanes* room) const
     {
         Lanes* steps = room + n_steps();
         for (Index first = 0; first < n_planes; first += TILE) {
             const auto* bins =
-                reinterpret_cast<const Lanes*>(tables.data() + first * n_bins());
+                reinterpret_cast<const Bin*>(tables.data() + first * n_bins());
             for (Index j = 0; j < n_parts(); ++j)
                 parts_[j].collect(bins + first_bin_[j], steps + first_step_[j], room);
             for (Index p = 0; p < std::min(TILE, n_planes - first); ++p)

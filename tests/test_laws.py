@@ -192,7 +192,7 @@ def test_the_users_validation_rows_choose_and_calibrate(moons):
     best = min(t.valid_loss for t in clf.history_.trials)
     chosen = next(t for t in clf.history_.trials if t.chosen)
     assert chosen.valid_loss >= best
-    assert {t.lift for t in clf.history_.trials} == {"linear", "fourier"}
+    assert {t.lift for t in clf.history_.trials} == {"linear", "spline", "fourier"}
     # Trained on X alone: its column means are those of X, without any row of X_val.
     np.testing.assert_allclose(model.standardize.mean, X[:400].mean(axis=0))
     nll = [log_loss(y[400:], m.predict_proba(X[400:])) for m in (model, model.with_temperature(1))]

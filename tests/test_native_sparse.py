@@ -161,6 +161,7 @@ def test_an_epoch_of_adam_over_sparse_rows_equals_numpys(monkeypatch, usage_aver
         recipe=recipe,
         train=Rows(X, y, weight),
         l2=1e-3,
+        relief=0.0,
         penalty=lambda usage: objective.usage_penalty(usage, 1e-3, 0.5, 0.01),
     )
     size = planes.as_vector().size
@@ -170,7 +171,7 @@ def test_an_epoch_of_adam_over_sparse_rows_equals_numpys(monkeypatch, usage_aver
     args = planes, state, usage, run, 5.0, 0.01, order
     ours = training._native_epoch(*args)
     monkeypatch.setattr(training.kernel, "batch_terms", objective.batch_terms)
-    theirs = training._numpy_epoch(*args)
+    theirs = training._epoch_by_batches(*args)
     np.testing.assert_allclose(ours[0].as_vector(), theirs[0].as_vector(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(ours[1].square, theirs[1].square, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(ours[2], theirs[2], rtol=1e-9)

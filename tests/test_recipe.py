@@ -12,7 +12,7 @@ from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
 from geomix.recipe import PAPER
 
 CHOICES = {
-    "lift": ("auto", "linear", "fourier"),
+    "lift": ("auto", "linear", "spline", "fourier"),
     "usage_average": ("batch", "running"),
     "init": ("auto", "kmeans", "logistic", "random"),
     "solver": ("auto", "adam", "lbfgs"),
@@ -26,6 +26,7 @@ RANGES = {
     "sharpness": (1e-6, 1e6),
     "sharpness_start": (1e-6, 1e6),
     "l2": (0.0, 1e6),
+    "relief": (0.0, 0.999),
     "gamma": (1e-300, 1e300),
     "usage_beta": (0.0, 1e6),
     "usage_delta": (1e-12, 1e6),
@@ -37,7 +38,7 @@ RANGES = {
     "max_weight_norm": (1e-12, 1e100),
     "pca": (1e-6, 1.0),
 }
-MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "gamma", "pca")
+MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "relief", "gamma", "pca")
 MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca")
 
 
@@ -66,11 +67,27 @@ def every(values):
 
 
 def test_every_field_of_the_recipe_is_tested_here():
-    tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, "n_planes"}
+    tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, "n_planes", "n_knots"}
     assert tested == {field.name for field in fields(Recipe)}
 
 
 # --- choices ---
+
+
+def test_some_lifts_are_tried_simple_ones_first():
+    assert Recipe(lift=["fourier", "linear"]).lifts == ("linear", "fourier")
+    assert Recipe().lifts == ("linear", "spline", "fourier")
+    assert Recipe(lift="spline").lifts == ("spline",)
+
+
+@pytest.mark.parametrize("value", [(), ("auto",), ("linear", "cubic"), ("linear", 1), {"linear"}])
+def test_a_tuple_of_anything_but_lifts_is_refused(value):
+    refuses("lift", value, "or a tuple of some of the last three")
+
+
+@pytest.mark.parametrize("value", [1, 0, -3, 129, 2.0, "auto", None, True])
+def test_knots_are_a_count_that_leaves_room_for_bins(value):
+    refuses("n_knots", value, "an integer between 2 and 128")
 
 
 @pytest.mark.parametrize(("name", "value"), every(CHOICES))
@@ -289,7 +306,7 @@ def test_the_papers_recipe_has_the_settings_of_the_main_text():
     recipe = Recipe(**PAPER)
     assert recipe.patience == 12
     assert recipe.pca == "auto"
-    assert recipe.lift == "auto"
+    assert recipe.lifts == ("linear", "fourier")
     assert recipe.orthogonal is False
     assert recipe.calibrate is True
     assert recipe.refit is False

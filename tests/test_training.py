@@ -209,7 +209,7 @@ def test_usage_aware_l2_prunes_an_idle_plane(parts):
     def norm_after(beta):
         recipe = Recipe(solver="lbfgs", usage_beta=beta, sharpness_start=6.0)
         rng = np.random.default_rng(0)
-        trained = train_planes(idle, train, None, recipe, 1e-3, rng, never)
+        trained = train_planes(idle, train, None, recipe, 1e-3, 0.0, rng, never)
         usage = pool(trained.planes.scores(train.X), planes.class_start, 6.0)[1].mean(axis=0)
         assert usage[0] < 1e-6
         return np.linalg.norm(trained.planes.weights[0])
@@ -265,7 +265,7 @@ def test_every_initialisation_leads_to_a_good_model(parts, init):
     train, valid = parts
     planes = start_planes(train, init=init)
     trained = train_planes(
-        planes, train, valid, Recipe(solver="lbfgs"), 1e-6, np.random.default_rng(0), never
+        planes, train, valid, Recipe(solver="lbfgs"), 1e-6, 0.0, np.random.default_rng(0), never
     )
     assert cross_entropy(trained.planes, 6.0, valid.X, valid.y, valid.weight) < 0.3
 

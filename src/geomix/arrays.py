@@ -1,16 +1,20 @@
-"""Array types and the one matrix that is not an array: centred sparse rows.
+"""Array types, and a matrix that is not an array: centred sparse rows.
 
 ``CenteredSparse`` behaves like the dense matrix ``csr - shift`` in the two products that
-training needs, so that standardised sparse data never becomes dense.
+training needs, so that standardised sparse data never becomes dense. Binned rows of a spline
+lift are another such matrix (``spline.Binned``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from geomix.spline import Binned
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -51,4 +55,4 @@ class CenteredSparse:
         return CenteredSparse(self.csr[rows], self.shift)
 
 
-Matrix: TypeAlias = "FloatArray | CenteredSparse"
+Matrix: TypeAlias = "FloatArray | CenteredSparse | Binned"

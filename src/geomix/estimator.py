@@ -45,9 +45,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         held-out likelihood ("auto"); one number for all classes; or a number for each label.
     max_planes : int, default=12
         Most planes of a class. Paper: 4.
-    lift : {"auto", "linear", "spline", "fourier"}, default="auto"
+    lift : {"auto", "linear", "spline", "fourier"} or tuple of such, default="auto"
         Working features: the columns themselves, a curve over every column, random Fourier
-        features of a Gaussian kernel, or whichever has the better held-out likelihood.
+        features of a Gaussian kernel; or whichever of all ("auto") or of some (a tuple) has the
+        best held-out likelihood.
     n_knots : int, default=64
         Most knots of a column's curve (spline lift).
     n_frequencies : "auto" or int, default="auto"
@@ -134,7 +135,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         n_planes: Any = "auto",
         *,
         max_planes: int = 12,
-        lift: str = "auto",
+        lift: Any = "auto",
         n_knots: int = 64,
         n_frequencies: Any = "auto",
         gamma: Any = "auto",

@@ -238,12 +238,11 @@ def _choose(folds: _Folds, task: _Task, history: History, watch: Watch | None) -
 
 
 def _lifts(task: _Task, history: History) -> tuple[str, ...]:
-    if task.recipe.lift != "auto":
-        return (task.recipe.lift,)
-    if not is_dense(task.rows.X):
-        history.notes.append("Sparse input: only the linear lift was considered.")
-        return ("linear",)
-    return ("linear", "spline", "fourier")
+    lifts = task.recipe.lifts
+    if is_dense(task.rows.X) or lifts == ("linear",):
+        return lifts
+    history.notes.append("Sparse input: only the linear lift was considered.")
+    return ("linear",)
 
 
 def _temperature(fitted: Fitted, choice: _Choice, recipe: Recipe) -> float:

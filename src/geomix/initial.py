@@ -25,6 +25,7 @@ from geomix.budget import Clusters
 from geomix.picked import blocks, is_dense, pick
 from geomix.planes import Planes, class_starts
 from geomix.rows import Rows
+from geomix.spline import Binned
 
 ROWS_FOR_SCALE = 2000
 SCALES = np.geomspace(0.1, 300.0, 9)
@@ -62,11 +63,13 @@ def drawn_apart(
     n_planes = int(class_start[-1])
     plane = class_start[rows.y] + clusters.plane_of_row
     class_of = np.repeat(np.arange(whole.n_classes), clusters.planes_per_class)
-    centres = _weighted_centres(rows.X, plane, rows.weight, n_planes)
-    middles = _weighted_centres(rows.X, rows.y, rows.weight, whole.n_classes)[class_of]
+    mass = np.bincount(plane, rows.weight, n_planes).astype(np.float64)
+    centres = _weighted_centres(rows.X, plane, rows.weight, mass)
+    starts = class_start[:-1]
+    in_class = np.maximum(np.add.reduceat(mass, starts), np.finfo(float).tiny)
+    middles = np.add.reduceat(mass[:, None] * centres, starts, axis=0) / in_class[:, None]
     # A cluster without rows here has no centre: its plane stays where the class is.
-    has_rows = np.isin(np.arange(n_planes), plane)
-    apart = np.where(has_rows[:, None], APART * (centres - middles), 0.0)
+    apart = np.where(mass[:, None] > 0.0, APART * (centres - middles[class_of]), 0.0)
     noise = APART_NOISE * _noise(rows.y, class_start, whole.n_inputs, rng)
     planes = Planes(whole.weights[class_of] + apart + noise, whole.biases[class_of], class_start)
     return planes.with_class_bias(-np.log(planes.per_class) / sharpness)
@@ -84,8 +87,9 @@ def _from_centres(
 ) -> Planes:
     class_start = class_starts(clusters.planes_per_class)
     plane = class_start[rows.y] + clusters.plane_of_row
-    centres = _weighted_centres(rows.X, plane, rows.weight, int(class_start[-1]))
-    overall = _weighted_mean(rows.X, rows.weight)
+    mass = np.bincount(plane, rows.weight, int(class_start[-1])).astype(np.float64)
+    centres = _weighted_centres(rows.X, plane, rows.weight, mass)
+    overall = (mass / mass.sum()) @ centres
     biases = -0.5 * (centres**2).sum(axis=1)
     spread = float(((centres - overall) ** 2).sum(axis=1).mean())
     if spread == 0.0:
@@ -101,9 +105,15 @@ def _from_centres(
     return scaled[int(np.argmin(losses))]
 
 
-def _weighted_centres(X: Matrix, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
-    """Weighted mean of the rows of each group, (n_groups, n_columns)."""
-    centres = np.zeros((n_groups, X.shape[1]))
+def _weighted_centres(
+    X: Matrix, group: IntArray, weight: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """Weighted mean of the rows of each group, whose weights sum to ``mass``: (n_groups,
+    n_columns), zero where a group has no row."""
+    if isinstance(X, Binned):
+        share = weight / np.where(mass > 0.0, mass, 1.0)[group]
+        return X.group_sums(group, share, len(mass))
+    centres = np.zeros((len(mass), X.shape[1]))
     for index in np.unique(group):
         members = np.flatnonzero(group == index)
         centres[index] = _weighted_mean(pick(X, members), weight[members])

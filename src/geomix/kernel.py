@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -41,6 +42,7 @@ __all__ = [
     "TrainingRows",
     "adam_epoch",
     "batch_terms",
+    "binned",
     "calibrate",
     "compressed",
     "cross_entropy",
@@ -106,7 +108,7 @@ class NumpyRows:
 
     def _blocks(self) -> Iterator[tuple[Matrix, IntArray, FloatArray]]:
         X, y, weight = self._rows
-        if isinstance(X, CenteredSparse) or len(X) == 0:
+        if isinstance(X, (CenteredSparse, Binned)) or len(X) == 0:
             yield X, y, weight
             return
         for rows, block in blocks(X):
@@ -116,8 +118,8 @@ class NumpyRows:
 class NativeRows:
     """The same rows packed for the native kernel.
 
-    Dense rows are computed with in float64 or float32 as they are, sparse and binned ones in
-    float64.
+    Dense rows are computed with in float64 or float32 as they are, sparse ones in float64,
+    binned ones in float32.
     """
 
     def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
@@ -345,11 +347,12 @@ def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
 # --- prediction ---
 
 
-def lifted(lift: Lift, V: Matrix) -> Matrix:
-    """Working features for training. Native Fourier features are float32: they are bounded by
-    one, so nothing is lost that training could learn, and they take half the time and room."""
+def lifted(lift: Lift, V: Any) -> Any:
+    """Working features for training: codes under a spline lift. Native Fourier features are
+    float32: they are bounded by one, so nothing is lost that training could learn, and they
+    take half the time and room."""
     if isinstance(lift, SplineLift):
-        return lift.binned(V)
+        return binned(lift, V)
     frequencies = getattr(lift, "frequencies", None)
     if not is_native or frequencies is None or isinstance(V, CenteredSparse):
         return lift(V)
@@ -453,6 +456,39 @@ def scorer(
 # --- spline lifts ---
 
 
+def binned(lift: SplineLift, X: Any) -> Binned:
+    """Rows as codes: see ``SplineLift.binned``."""
+    if not is_native or not lift.parts:
+        return lift.binned(X)
+    coder, wide = _spline_coder(lift), lift.code_type == np.uint16
+    codes = np.empty((len(X), len(lift.parts)), dtype=lift.code_type)
+    for rows, block in blocks(X):
+        codes[rows] = coder.codes(block, wide)
+    return Binned(codes, lift)
+
+
+@lru_cache(maxsize=2)
+def _spline_coder(lift: SplineLift) -> Any:
+    """What the native code needs to know to find the bins of cells."""
+    coder = _native.SplineCoder()
+    for j, part in enumerate(lift.parts):
+        if isinstance(part, Curve):
+            coder.add_number(j, part.column, _doubles(part.edges), len(part.values), 1)
+        elif isinstance(part, Levels):
+            n_levels = part.n_levels
+            coder.add_category(j, part.column, n_levels, n_levels, n_levels + 1, 1)
+        else:
+            cuts, counts = (part.first, part.second), (part.n_first, part.n_second)
+            factors = part.n_second, 1
+            for column, cut, n, factor in zip(part.columns, cuts, counts, factors, strict=True):
+                if cut is None:
+                    coder.add_category(j, column, n - 1, n - 1, n - 1, factor)
+                else:
+                    coder.add_number(j, column, _doubles(cut), n - 1, factor)
+    return coder
+
+
+@lru_cache(maxsize=2)
 def _spline_parts(lift: SplineLift) -> Any:
     """What the native code needs to know of the parts: where each bin lies, and the means."""
     parts = _native.SplineParts()
@@ -472,7 +508,7 @@ def _spline_parts(lift: SplineLift) -> Any:
 # --- arrays as the native code wants them ---
 
 
-def plain(X: FloatArray) -> FloatArray:
+def plain(X: Any) -> Any:
     """X with whole-number strides, aligned; a copy only where it is not."""
     odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
     return X.copy() if odd else X

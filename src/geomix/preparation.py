@@ -42,6 +42,9 @@ MOST_NUMBERS_TO_KEEP = 2**22
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
+# A column has a knot for every so many rows, up to ``n_knots``.
+ROWS_PER_KNOT = 16
+FEWEST_KNOTS = 8
 # A class is split into several planes where each has this many rows to start from.
 ROWS_PER_PLANE = 10
 
@@ -105,9 +108,8 @@ class Preparation:
     def _spline_features(self) -> Features:
         rows, held_out = self.raw
         n_columns = rows.X.shape[1]
-        lift = fit_spline(
-            rows.X, rows.weight, np.zeros(n_columns, dtype=np.intp), self.recipe.n_knots
-        )
+        n_knots = min(self.recipe.n_knots, max(len(rows) // ROWS_PER_KNOT, FEWEST_KNOTS))
+        lift = fit_spline(rows.X, rows.weight, np.zeros(n_columns, dtype=np.intp), n_knots)
         return make_features(pass_through(n_columns), lift, rows, held_out)
 
     def _lift(self, lift: str, gamma_factor: float | None) -> Lift:

@@ -18,6 +18,7 @@ import numpy as np
 from geomix.errors import InvalidParameterError
 
 SHARPNESS_RANGE = (1e-6, 1e6)
+LIFTS = ("linear", "spline", "fourier")
 MOST_KNOTS = 128  # a column has at most 256 bins, and needs some between its knots
 
 # The paper's default recipe. What it leaves open is settled here: learning rate 0.01, usage
@@ -25,7 +26,7 @@ MOST_KNOTS = 128  # a column has at most 256 bins, and needs some between its kn
 PAPER: Mapping[str, Any] = {
     "n_planes": "silhouette",
     "max_planes": 4,
-    "lift": "auto",
+    "lift": ("linear", "fourier"),
     "n_knots": 64,
     "n_frequencies": 256,
     "gamma": "auto",
@@ -85,7 +86,7 @@ class Recipe:
 
     n_planes: Any = "auto"
     max_planes: int = 12
-    lift: str = "auto"
+    lift: Any = "auto"
     n_knots: int = 64
     n_frequencies: Any = "auto"
     gamma: Any = "auto"
@@ -124,9 +125,23 @@ class Recipe:
         self._check_axes()
         self._check_switches()
 
+    @property
+    def lifts(self) -> tuple[str, ...]:
+        """The lifts to choose from, simple ones first."""
+        lift: tuple[str, ...] = (self.lift,) if isinstance(self.lift, str) else self.lift
+        return LIFTS if lift == ("auto",) else lift
+
     def _check_choices(self) -> None:
+        lift = self.lift
+        several = isinstance(lift, (tuple, list)) and all(isinstance(one, str) for one in lift)
+        if not (_is_auto(lift) or (isinstance(lift, str) and lift in LIFTS)) and not (
+            several and lift and set(lift) <= set(LIFTS)
+        ):
+            choices = ", ".join(map(repr, ("auto", *LIFTS)))
+            _refuse("lift", lift, f"one of {choices}, or a tuple of some of the last three")
+        if several:
+            self._set("lift", tuple(one for one in LIFTS if one in lift))
         for name, choices in {
-            "lift": ("auto", "linear", "spline", "fourier"),
             "usage_average": ("batch", "running"),
             "init": ("auto", "kmeans", "logistic", "random"),
             "solver": ("auto", "adam", "lbfgs"),

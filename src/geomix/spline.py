@@ -59,7 +59,10 @@ class Curve:
     @cached_property
     def edges(self) -> FloatArray:
         """Half-way between representatives: bin b holds edges[b - 1] <= x < edges[b]."""
-        return self.values[:-1] + (self.values[1:] - self.values[:-1]) / 2.0
+        left, right = self.values[:-1], self.values[1:]
+        middle = left / 2.0 + right / 2.0
+        # Between neighbouring floats there is no middle, and the left one must stay below.
+        return np.where(middle > left, middle, right)
 
     def codes(self, X: FloatArray) -> IntArray:
         x = X[:, self.column]
@@ -204,22 +207,28 @@ class SplineLift:
             np.intp
         )
 
-    def __call__(self, X: FloatArray) -> FloatArray:
+    def __call__(self, X: Any) -> FloatArray:
         """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
         if not self.parts:
             return np.zeros((len(X), 0))
         return np.hstack([part.phi(X) for part in self.parts])
 
     def binned(self, X: DenseRows) -> Binned:
-        codes = np.empty((len(X), len(self.parts)), dtype=self._code_type)
+        codes = np.empty((len(X), len(self.parts)), dtype=self.code_type)
         for rows, block in blocks(X):
             for j, part in enumerate(self.parts):
                 codes[rows, j] = part.codes(block)
         return Binned(codes, self)
 
     @cached_property
-    def _code_type(self) -> Any:
-        return np.uint8 if all(part.n_bins <= 256 for part in self.parts) else np.uint16
+    def code_type(self) -> Any:
+        most = max((part.n_bins for part in self.parts), default=0)
+        if most > 2**16:
+            raise ValueError(
+                f"A part of the spline lift has {most} bins; expected at most {2**16}. Merge rare "
+                "levels, or leave that column or pair out."
+            )
+        return np.uint8 if most <= 256 else np.uint16
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +242,7 @@ class Binned:
     lift: SplineLift
 
     __array_ufunc__ = None
-    dtype = np.dtype(np.float32)  # of the sums that the native kernel makes of it
+    dtype = np.dtype(np.float64)  # of the matrix that it stands for
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -257,9 +266,22 @@ class Binned:
         rows = np.atleast_2d(left)
         out = np.zeros((len(rows), self.lift.n_outputs))
         for part, start, codes in self._by_part():
-            sums = np.stack([np.bincount(codes, row, part.n_bins) for row in rows])
+            at = codes.astype(np.intp)
+            sums = np.stack([np.bincount(at, row, part.n_bins) for row in rows])
             out[:, start : start + part.n_steps] = sums @ part.bin_phi()
-        return out.reshape(*left.shape[:-1], -1)
+        return out.reshape(*left.shape[:-1], self.lift.n_outputs)
+
+    def group_sums(self, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
+        """Weighted sum of the rows of each group, (n_groups, n_outputs), in one pass.
+
+        ``G @ self`` with G[g, i] = weight[i] where row i is of group g.
+        """
+        out = np.zeros((n_groups, self.lift.n_outputs))
+        for part, start, codes in self._by_part():
+            mass = np.bincount(group * part.n_bins + codes, weight, n_groups * part.n_bins)
+            sums = mass.reshape(n_groups, part.n_bins)
+            out[:, start : start + part.n_steps] = sums @ part.bin_phi()
+        return out
 
     def _by_part(self) -> list[tuple[Part, int, IntArray]]:
         starts = self.lift.step_start[:-1]

@@ -167,7 +167,7 @@ def _as_table(X: Any, name: str) -> Any:
 def _refuse_dense_only(estimator: Any, name: str) -> None:
     for parameter, choices in {"lift": ("auto", "linear"), "pca": ("auto", None)}.items():
         value = getattr(estimator, parameter, "auto")
-        if value not in choices:
+        if value not in choices and not (isinstance(value, tuple) and "linear" in value):
             raise TypeError(
                 f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use "
                 f"lift='linear' without pca, or {name}.toarray() if that fits in memory."

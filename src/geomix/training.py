@@ -26,6 +26,7 @@ from geomix.objective import penalised, usage_penalty
 from geomix.planes import Planes
 from geomix.recipe import Recipe
 from geomix.rows import Rows
+from geomix.spline import Binned
 
 # ``solver="auto"``: full batches pay off up to this many multiply-adds per pass.
 LARGEST_FULL_BATCH = 3e8
@@ -251,7 +252,8 @@ def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
     recipe = run.recipe
     state = adam_start(planes.weights.size + planes.biases.size)
     usage: FloatArray = np.repeat(1.0 / planes.per_class, planes.per_class)
-    epoch_of = _native_epoch if kernel.is_native else _numpy_epoch
+    in_one_call = kernel.is_native and not isinstance(run.train.X, Binned)
+    epoch_of = _native_epoch if in_one_call else _epoch_by_batches
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
         progress = epoch / run.max_iter
@@ -316,7 +318,7 @@ def _native_epoch(
     )
 
 
-def _numpy_epoch(
+def _epoch_by_batches(
     planes: Planes,
     state: AdamState,
     usage: FloatArray,
