@@ -137,8 +137,8 @@ class Recipe:
         if not (_is_auto(lift) or (isinstance(lift, str) and lift in LIFTS)) and not (
             several and lift and set(lift) <= set(LIFTS)
         ):
-            choices = ", ".join(map(repr, ("auto", *LIFTS)))
-            _refuse("lift", lift, f"one of {choices}, or a tuple of some of the last three")
+            names = ", ".join(map(repr, ("auto", *LIFTS)))
+            _refuse("lift", lift, f"one of {names}, or a tuple of some of the last three")
         if several:
             self._set("lift", tuple(one for one in LIFTS if one in lift))
         for name, choices in {

@@ -158,9 +158,14 @@ class _Search:
             if self.recipe.l2 == "auto":
                 # The mean plane keeps the penalty that suited one plane alone.
                 first = _with_l2(first, first.l2 / (1.0 - relief))
-            tuned = self.tuned(self.measure(first))
+            start = self.measure(first)
+            # On few rows the search would find the luckiest of many, and take the longest.
+            if self.handicap > 0.0 and start.loss >= simple.loss:
+                continue
+            tuned = self.tuned(start)
             best = tuned if best is None or tuned.loss < best.loss else best
-        assert best is not None
+        if best is None:
+            return
         yield best
         for n_planes in many:
             start = self.measure(replace(best.candidate, n_planes=n_planes))
