@@ -35,7 +35,8 @@ sanitize:
 		--config-settings=build-dir=build/sanitize
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-		$(SANITIZE_VENV)/bin/python -m pytest tests/test_native.py tests/test_native_sparse.py
+		$(SANITIZE_VENV)/bin/python -m pytest tests/test_native.py tests/test_native_sparse.py \
+		tests/test_spline.py
 
 # A stamp per set of extras: installing again is skipped until pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml

@@ -1,6 +1,6 @@
 """How fast geomix is, next to its peers, in one run.
 
-    python benchmarks/speed.py [row] [batch] [fit] [default] [large] [sparse] [memory]
+    python benchmarks/speed.py [row] [batch] [fit] [default] [large] [sparse] [spline] [memory]
 
 Each part is one of the figures that the native core is held to. Times are the smallest of
 several repeats, on one thread unless a row says otherwise; every row names its path: `scorer`
@@ -36,6 +36,7 @@ from geomix.adam import adam_start  # noqa: E402
 from geomix.lift import IdentityLift, fit_standardize  # noqa: E402
 from geomix.planes import Planes, class_starts  # noqa: E402
 from geomix.scoring import NumpyPredictor  # noqa: E402
+from geomix.spline import fit_spline  # noqa: E402
 
 warnings.simplefilter("ignore")
 RESULTS = Path(__file__).parent / "results" / "speed.md"
@@ -320,7 +321,48 @@ def sparse() -> list[str]:
     return parts
 
 
-# --- 7. memory ---
+# --- 7. binned rows of a spline lift ---
+
+
+def pass_seconds(rows: kernel.TrainingRows, planes: Planes, threads: int) -> float:
+    """One pass of loss and gradients over training rows."""
+    os.environ["GEOMIX_NUM_THREADS"] = str(threads)
+    try:
+        return best(lambda: rows.terms(planes, 6.0, 0.02), 1.0)
+    finally:
+        os.environ["GEOMIX_NUM_THREADS"] = "1"
+
+
+def spline_passes(n_rows: int, n_columns: int) -> str:
+    """Passes over codes and over the raw columns, and coding, of seven classes."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_columns)).astype(np.float32)
+    y, weight = rng.integers(7, size=n_rows), np.ones(n_rows)
+    lift = fit_spline(X[:50_000], weight[:50_000], np.zeros(n_columns, dtype=np.intp), 32)
+    binned = kernel.training_rows(kernel.binned(lift, X), y, weight)
+    dense = kernel.training_rows(X, y, weight)
+    rows: list[Row] = []
+    for per_class in (1, 4):
+        start = class_starts([per_class] * 7)
+        for name, training, width in (
+            ("raw columns, float32", dense, n_columns),
+            (f"spline, {lift.n_outputs} steps", binned, lift.n_outputs),
+        ):
+            weights = 0.1 * rng.standard_normal((int(start[-1]), width))
+            planes = Planes(weights, np.zeros(len(weights)), start)
+            for threads in (1, 2):
+                path = f"{len(weights)} planes, threads: {threads}"
+                rows.append((name, path, pass_seconds(training, planes, threads)))
+    rows.append(("kernel.binned", "coding, threads: 1", best(lambda: kernel.binned(lift, X))))
+    rows.append(("SplineLift.binned", "coding, NumPy", best(lambda: lift.binned(X))))
+    return table(f"One pass, {n_rows:,} x {n_columns}", rows, "ms", 1e3, "raw columns, float32")
+
+
+def spline() -> list[str]:
+    return [spline_passes(500_000, 54), spline_passes(10_000, 14)]
+
+
+# --- 8. memory ---
 
 MEMORY = """
 import numpy as np, pandas as pd
@@ -375,6 +417,7 @@ PARTS = {
     "default": default_fit,
     "large": large,
     "sparse": sparse,
+    "spline": spline,
     "memory": memory,
 }
 
