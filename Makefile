@@ -28,14 +28,16 @@ soak: $(VENV)/.test
 # its own. Python itself leaks on purpose, so leaks are not looked for; nor can a process that
 # the sanitizer watches be held to the memory of an ordinary one.
 SANITIZE_VENV := build/sanitize-venv
+SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) \
+	$$($(CXX) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(SANITIZE_VENV)/bin/python
 sanitize:
 	test -x $(SANITIZE_VENV)/bin/python || $(PYTHON) -m venv $(SANITIZE_VENV)
 	$(SANITIZE_VENV)/bin/pip install --quiet --disable-pip-version-check '.[test]' \
 		--config-settings=cmake.define.GEOMIX_SANITIZE=ON \
 		--config-settings=build-dir=build/sanitize
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-		$(SANITIZE_VENV)/bin/python -m pytest tests/test_native.py tests/test_native_sparse.py \
+	$(SANITIZED) -c 'from geomix import kernel; assert kernel.is_native, "the build failed"'
+	$(SANITIZED) -m pytest tests/test_native.py tests/test_native_sparse.py \
 		tests/test_spline.py
 
 # A stamp per set of extras: installing again is skipped until pyproject.toml changes.

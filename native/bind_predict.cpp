@@ -166,7 +166,10 @@ void bind_prediction(nb::module_& m)
         }, nb::arg("labels"), nb::arg("contributions").none(), nb::arg("explanation"));
     for (const auto& [name, which] : answers) {
         predictor.def(
-            name, [which = which](const Predictor& self, Table<double> X) { return self.answer(X, which); },
+            name,
+            [which = which](const Predictor& self, Table<double> X) {
+                return self.answer(X, which);
+            },
             nb::arg("X").noconvert());
         predictor.def(
             name,

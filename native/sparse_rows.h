@@ -117,9 +117,9 @@ class SparseRows {
     double cross_entropy(const Planes<double>& planes) const
     {
         double loss = 0.0;
-        by_chunks(planes, [&](const SparsePlanes& by_columns, Index first, Index n, double* scratch) {
+        by_chunks(planes, [&](const SparsePlanes& found, Index first, Index n, double* scratch) {
             loss += kernels().sparse.cross_entropy(
-                by_columns, part(X_.view(), first, n),
+                found, part(X_.view(), first, n),
                 {nullptr, y_.data() + first, weight_.data() + first, padded(n, DOUBLES) / DOUBLES},
                 scratch);
         });
@@ -129,9 +129,9 @@ class SparseRows {
     // (n_rows, n_classes), row-major.
     void class_scores(const Planes<double>& planes, double* out) const
     {
-        by_chunks(planes, [&](const SparsePlanes& by_columns, Index first, Index n, double* scratch) {
-            kernels().sparse.class_scores(by_columns, part(X_.view(), first, n),
-                                          out + first * by_columns.problem.n_classes, scratch);
+        by_chunks(planes, [&](const SparsePlanes& found, Index first, Index n, double* scratch) {
+            kernels().sparse.class_scores(found, part(X_.view(), first, n),
+                                          out + first * found.problem.n_classes, scratch);
         });
     }
 
