@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench speed sanitize clean
+.PHONY: demo test bench speed suite sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -19,6 +19,10 @@ bench: $(VENV)/.bench
 
 speed: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed.py
+
+# SUITE="--data FOLDER --models geomix,lightgbm" and the like; benchmarks/README.md has them all.
+suite: $(VENV)/.bench
+	$(BIN)/python benchmarks/suite.py $(SUITE)
 
 # The native tests on a build with the address and undefined behaviour sanitizers, in a venv of
 # its own. Python itself leaks on purpose, so leaks are not looked for; nor can a process that

@@ -22,7 +22,6 @@ import argparse
 import sys
 from pathlib import Path
 
-import one_thread  # noqa: F401  before NumPy
 import peers
 from suite_fit import Job, run
 from suite_plot import draw_ranks

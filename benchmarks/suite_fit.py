@@ -23,6 +23,7 @@ import numpy as np
 import peers
 from sklearn.metrics import accuracy_score, f1_score
 from suite_tables import Caps, Split, read_table, split
+from threadpoolctl import threadpool_limits
 
 from geomix.calibration import expected_calibration_error
 
@@ -55,7 +56,9 @@ def run(job: Job) -> dict[str, Any]:
     try:
         if not answer.poll(WALL_PER_CPU * job.cpu_seconds):
             return {"status": OUT_OF_TIME}
-        return answer.recv()
+        measured = answer.recv()
+        process.join(10)
+        return measured
     except EOFError:
         process.join()
         return {"status": death(process.exitcode)}
@@ -74,6 +77,7 @@ def death(code: int | None) -> str:
 def _work(job: Job, end: Any) -> None:
     try:
         warnings.simplefilter("ignore")
+        os.environ.update(OMP_NUM_THREADS="1", GEOMIX_NUM_THREADS="1")
         measured = measure(job)
     except MemoryError:
         measured = {"status": f"failed: more than {job.memory_bytes / 2**30:.0f} GB of memory"}
@@ -85,6 +89,7 @@ def _work(job: Job, end: Any) -> None:
 def measure(job: Job) -> dict[str, Any]:
     peer = peers.get(job.model)
     versions = peer.versions()
+    threadpool_limits(1)  # what was loaded before the variables were set
     data = split(*read_table(job.path), job.seed, job.caps)
     limit_memory(job.memory_bytes)
     limit_processor(job.cpu_seconds)

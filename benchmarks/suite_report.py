@@ -44,22 +44,24 @@ def render(results: Results, names: dict[str, str]) -> str:
 
 def heading(ground: Ground, names: dict[str, str]) -> str:
     unfinished = len({run.table for run in ground.results} - set(ground.tables))
-    seeds = sorted({len(found) for found in ground.seeds.values()})
-    versions = sorted({made.versions for made in ground.results.values() if made.versions})
-    parts = sorted({part for line in versions for part in line.split(", ")})
-    lines = [
-        "# The suite",
-        "",
-        "Made by `python benchmarks/suite.py`, which describes the protocol; "
-        "`benchmarks/README.md` has the details.",
-        "",
-        f"{len(ground.models)} models on {len(ground.tables)} tables, "
-        f"{' to '.join(str(count) for count in dict.fromkeys((seeds[0], seeds[-1])))} seeds each"
-        + (f"; {unfinished} tables are not measured by all of them yet." if unfinished else "."),
-        "",
-        f"Conditions: one thread; {', '.join(parts)}.",
-    ]
-    return "\n".join(lines)
+    counts = [len(seeds) for seeds in ground.seeds.values()]
+    fits = sum(counts) * len(ground.models)
+    parts = {p for made in ground.results.values() for p in made.versions.split(", ") if p}
+    return "\n".join(
+        [
+            "# The suite",
+            "",
+            "Made by `python benchmarks/suite.py`, which describes the protocol; more is in",
+            "`benchmarks/README.md`.",
+            "",
+            f"Models: {len(ground.models)}. Tables: {len(ground.tables)}"
+            + (f" ({unfinished} more are not measured by all models yet)" if unfinished else "")
+            + f". Seeds: {'–'.join(str(n) for n in sorted({min(counts), max(counts)}))}. "
+            f"Fits: {fits:,}.",
+            "",
+            f"Conditions: one thread; {', '.join(sorted(parts))}.",
+        ]
+    )
 
 
 def table(header: list[str], body: list[list[str]]) -> list[str]:
@@ -183,9 +185,9 @@ def costs(ground: Ground, names: dict[str, str]) -> str:
     header = ["model", "fit, processor s in total", "one row, us", "batch, us per row", "kB"]
     lines = ["## Cost", "", *table(header, body), ""]
     lines += [
-        "Processor time throughout. Fits include inner splits and searches; one out of time "
-        f"counts {CPU_SECONDS} s, a failed one nothing. One row, batch (both `predict_proba` of "
-        "raw frames) and the size of the pickle are medians over tables and seeds."
+        "Fits include inner splits and searches; one out of time counts "
+        f"{CPU_SECONDS} s, a failed one nothing. One row, batch (both `predict_proba` of raw "
+        "frames) and the size of the pickle are medians over tables and seeds."
     ]
     return "\n".join(lines)
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -40,8 +41,9 @@ class Peer:
 
     def versions(self) -> str:
         """Imports what the model needs, so that no clock counts it later."""
-        modules = [importlib.import_module(module) for module in self.needs]
-        return ", ".join(f"{m.__name__} {getattr(m, '__version__', '?')}" for m in modules)
+        modules = [importlib.import_module(name) for name in ("numpy", "pandas", *self.needs)]
+        found = [f"{m.__name__} {getattr(m, '__version__', '?')}" for m in modules]
+        return ", ".join([f"Python {platform.python_version()}", *found])
 
 
 def get(key: str) -> Peer:
