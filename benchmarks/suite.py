@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 
 import peers
-from suite_fit import Job, run
+from suite_fit import OUT_OF_TIME, Job, run
 from suite_plot import draw_ranks
 from suite_report import render
 from suite_rows import METRICS, Measured, Results, Run, add_row, read_rows, write_rows
@@ -142,7 +142,9 @@ def measure_missing(jobs: list[Job], path: Path, *, fresh: bool) -> None:
     with tqdm(missing, file=sys.stderr, unit="fit", disable=None) as bar:
         for job in bar:
             bar.set_description(f"{job.table} {job.model} seed {job.seed}")
-            made = measured(run(job))
+            late = out_of_time_before(job, results)
+            made = Measured(OUT_OF_TIME, {}, late) if late else measured(run(job))
+            results[run_of(job)] = made
             add_row(path, run_of(job), made)
             if bar.disable:
                 print(told(job, made), file=sys.stderr, flush=True)
@@ -150,6 +152,16 @@ def measure_missing(jobs: list[Job], path: Path, *, fresh: bool) -> None:
 
 def run_of(job: Job) -> Run:
     return Run(job.table, job.model, job.seed)
+
+
+def out_of_time_before(job: Job, results: Results) -> str:
+    """A model that ran out of time with one seed is last on that table; others cannot help it."""
+    late = [
+        one.seed
+        for one, made in results.items()
+        if (one.table, one.model) == (job.table, job.model) and made.status == OUT_OF_TIME
+    ]
+    return f"not run: out of time with seed {late[0]}" if late else ""
 
 
 def measured(answer: dict[str, object]) -> Measured:
@@ -179,10 +191,11 @@ def report(
         if one.model in models and (tables is None or one.table in tables)
     }
     titles = {key: peer.name for key, peer in models.items()}
-    text = render(results, titles)
+    picture = path.with_name(f"{path.stem}_ranks.svg")
+    text = render(results, titles, picture.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".md").write_text(text)
-    draw_ranks(results, titles, path.with_name(f"{path.stem}_ranks"))
+    draw_ranks(results, titles, picture)
     print(text)
 
 

@@ -14,8 +14,8 @@ PANELS = {"log_loss": "log-loss", "accuracy": "accuracy"}
 INK, OWN, BAND = "#4d4d4d", "#c1440e", "#efefef"
 
 
-def draw_ranks(results: Results, names: dict[str, str], stem: Path) -> list[Path]:
-    """Write ``stem``.png and .svg; nothing with fewer than two models or no common table."""
+def draw_ranks(results: Results, names: dict[str, str], path: Path) -> list[Path]:
+    """Write ``path`` as PNG and SVG; nothing with fewer than two models or no common table."""
     ground = common_ground(results, list(names))
     if len(ground.models) < 2 or not ground.tables:
         return []
@@ -35,7 +35,7 @@ def draw_ranks(results: Results, names: dict[str, str], stem: Path) -> list[Path
             f"differ at the 5 % level (Nemenyi, {apart:.2f})",
             fontsize=8.5,
         )
-        paths = [stem.with_suffix(kind) for kind in (".png", ".svg")]
+        paths = [path.with_suffix(kind) for kind in (".png", ".svg")]
         figure.savefig(paths[0], dpi=160)
         figure.savefig(paths[1], metadata={"Date": None})
     return paths

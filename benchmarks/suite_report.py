@@ -23,14 +23,14 @@ TITLES = {"log_loss": "log-loss", "accuracy": "accuracy", "macro_f1": "macro-F1"
 ECE_ROWS = 1000
 
 
-def render(results: Results, names: dict[str, str]) -> str:
-    """``names`` maps the models' keys to what tables call them."""
+def render(results: Results, names: dict[str, str], picture: str) -> str:
+    """``names`` maps the models' keys to what tables call them; ``picture`` shows the ranks."""
     ground = common_ground(results, list(names))
     if not ground.tables:
         return "No table is measured by all of the selected models yet.\n"
     sections = [
         heading(ground, names),
-        rank_table(ground, names),
+        rank_table(ground, names, picture),
         duels(ground, names),
         by_table(ground, names, "log_loss"),
         by_table(ground, names, "accuracy"),
@@ -70,7 +70,7 @@ def table(header: list[str], body: list[list[str]]) -> list[str]:
     return [row(header), row(rule), *(row(line) for line in body)]
 
 
-def rank_table(ground: Ground, names: dict[str, str]) -> str:
+def rank_table(ground: Ground, names: dict[str, str], picture: str) -> str:
     found = {metric: mean_ranks(ground, metric) for metric in TITLES}
     order = np.argsort(found["log_loss"], kind="stable")
     body = []
@@ -85,7 +85,7 @@ def rank_table(ground: Ground, names: dict[str, str]) -> str:
     if len(ground.models) > 1:
         apart = critical_difference(len(ground.models), len(ground.tables))
         lines[-1] += f" Ranks further apart than {apart:.2f} differ at the 5 % level (Nemenyi)."
-        lines += ["", "![Mean ranks](suite_ranks.svg)"]
+        lines += ["", f"![Mean ranks]({picture})"]
     return "\n".join(lines)
 
 

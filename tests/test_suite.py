@@ -207,6 +207,25 @@ def test_a_fit_that_cannot_end_is_recorded(tmp_path):
     assert suite_fit.run(absent)["status"].startswith("failed: FileNotFoundError")
 
 
+def test_out_of_time_with_one_seed_is_not_run_with_the_others(tmp_path, monkeypatch):
+    asked = []
+
+    def run(job):
+        asked.append((job.model, job.seed))
+        return {"status": "out of time" if job.model == "slow" else "failed: no"}
+
+    monkeypatch.setattr(suite, "run", run)
+    jobs = [
+        suite_fit.Job("t", tmp_path, model, seed, Caps())
+        for seed in (0, 1)
+        for model in ("slow", "other")
+    ]
+    suite.measure_missing(jobs, tmp_path / "suite.csv", fresh=False)
+    assert asked == [("slow", 0), ("other", 0), ("other", 1)]
+    found = suite_rows.read_rows(tmp_path / "suite.csv")
+    assert found[Run("t", "slow", 1)].status == "out of time"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
