@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import rankdata
 from sklearn import metrics
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.utils import Bunch
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -23,6 +24,7 @@ import suite_fit  # noqa: E402
 import suite_ranks  # noqa: E402
 import suite_rows  # noqa: E402
 import suite_tables  # noqa: E402
+from peers import _search  # noqa: E402
 from suite_rows import Measured, Run  # noqa: E402
 from suite_tables import Caps  # noqa: E402
 
@@ -55,6 +57,16 @@ def test_shares_are_proportional_to_a_row():
     given = suite_tables.shares(counts, 150, 0)
     assert given.sum() == 150
     assert (np.abs(given - 0.15 * counts) < 1).all()
+
+
+@pytest.mark.parametrize("n_rows", [60, 3000])
+def test_inner_splits_train_on_every_class(rng, n_rows):
+    y = rng.permutation(np.append(rng.integers(3, size=n_rows - 3), [3, 4, 4]))
+    folds = _search.inner_splits(y, 0)
+    assert len(folds) == (5 if n_rows == 60 else 1)
+    for train, valid in folds:
+        assert set(y[train]) == set(range(5))
+        assert sorted([*train, *valid]) == list(range(n_rows))
 
 
 def test_figures_agree_with_scikit_learn(rng):
@@ -169,6 +181,21 @@ def test_a_frame_of_openml_becomes_a_table():
     assert [str(made[name].dtype) for name in "nbs"] == ["int64", "category", "category"]
     assert made["b"].tolist() == ["True", "False"]
     assert made["s"].isna().tolist() == [False, True]
+
+
+def test_openml_is_asked_once(tmp_path, monkeypatch):
+    asked = []
+
+    def fetch_openml(**options):
+        asked.append(options["data_id"])
+        iris = load_iris(as_frame=True)
+        return Bunch(data=iris.data, target=iris.target, details={"name": "iris"})
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    paths = {suite_tables.fetch_openml_table(61, tmp_path) for _ in range(2)}
+    assert (asked, paths) == ([61], {tmp_path / "iris_61.parquet"})
+    X, y = suite_tables.read_table(tmp_path / "iris_61.parquet")
+    assert (X.shape, np.bincount(y).tolist()) == ((150, 4), [50, 50, 50])
 
 
 def save(folder, name, data):

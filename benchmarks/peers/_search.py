@@ -29,7 +29,14 @@ def inner_splits(y: Any, seed: int, medium_folds: int = 1) -> list[Fold]:
         return [(train, np.setdiff1d(np.arange(len(y)), train))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class of fewer rows than folds
-        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y))
+        found = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y))
+    return [with_every_class(y, *fold) for fold in found]
+
+
+def with_every_class(y: Any, train: Any, valid: Any) -> Fold:
+    """The only row of a class stays in training: XGBoost wants every code there."""
+    lost = ~np.isin(y[valid], y[train])
+    return np.append(train, valid[lost]), valid[~lost]
 
 
 def best_setting(
