@@ -13,7 +13,7 @@
 can be pickled; it works on one thread. Whatever ``fit`` does is timed: inner splits, search and
 refit. The name of the file is the name for ``--models``. Files that start with an underscore
 are shared parts: ``_columns`` has the preparations of columns, ``_search`` the inner splits,
-``_platt`` the probabilities of support vector machines.
+``_platt`` the probabilities of support vector machines, ``_votes`` those of voters.
 """
 
 from __future__ import annotations
