@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench speed soak sanitize clean
+.PHONY: demo test bench speed suite soak sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -23,6 +23,10 @@ speed: $(VENV)/.bench
 # Two threads on one scorer for ten seconds: how many rows were scored, and how many wrongly.
 soak: $(VENV)/.test
 	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/test_native.py -k threads_share_a_scorer
+
+# SUITE="--data FOLDER --models geomix,lightgbm" and the like; benchmarks/README.md has them all.
+suite: $(VENV)/.bench
+	$(BIN)/python benchmarks/suite.py $(SUITE)
 
 # The native tests on a build with the address and undefined behaviour sanitizers, in a venv of
 # its own. Python itself leaks on purpose, so leaks are not looked for; nor can a process that

@@ -1,0 +1,44 @@
+"""LightGBM: few or many leaves and the rounds by early stopping, then a fit on all rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from peers._search import SMALL, best_rounds, inner_splits, rows_of, told
+
+NAME = "LightGBM"
+NEEDS = ("lightgbm", "sklearn")
+SETTINGS = ({"num_leaves": 8}, {"num_leaves": 31})
+MOST_ROUNDS, PATIENCE = 2_000, 50
+
+
+def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
+    from lightgbm import LGBMClassifier, early_stopping
+
+    def build(setting: dict[str, Any], rounds: int) -> Any:
+        return LGBMClassifier(
+            **setting,
+            n_estimators=rounds,
+            learning_rate=0.05,
+            min_child_samples=5 if len(y) < SMALL else 20,
+            subsample=0.8,
+            subsample_freq=1,
+            colsample_bytree=0.8,
+            reg_lambda=0.1,  # at 0, leaves of rare classes run off (shuttle)
+            random_state=seed,
+            n_jobs=1,
+            verbose=-1,
+        )
+
+    def learn(setting: dict[str, Any], train: Any, valid: Any) -> tuple[float, int]:
+        model = build(setting, MOST_ROUNDS).fit(
+            rows_of(X, train),
+            y[train],
+            eval_set=[(rows_of(X, valid), y[valid])],
+            callbacks=[early_stopping(PATIENCE, verbose=False)],
+        )
+        (loss,) = model.best_score_["valid_0"].values()
+        return loss, model.best_iteration_
+
+    setting, rounds = best_rounds(learn, SETTINGS, inner_splits(y, seed))
+    return build(setting, rounds).fit(X, y), f"{told(setting)} rounds={rounds}"

@@ -1,0 +1,39 @@
+"""XGBoost: shallow or deep trees and the rounds by early stopping, then a fit on all rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from peers._search import best_rounds, inner_splits, rows_of, told
+
+NAME = "XGBoost"
+NEEDS = ("xgboost", "sklearn")
+SETTINGS = ({"max_depth": 3}, {"max_depth": 6})
+MOST_ROUNDS, PATIENCE = 2_000, 50
+
+
+def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
+    from xgboost import XGBClassifier
+
+    def build(setting: dict[str, Any], rounds: int, **stopping: Any) -> Any:
+        return XGBClassifier(
+            **setting,
+            **stopping,
+            n_estimators=rounds,
+            learning_rate=0.05,
+            subsample=0.8,
+            colsample_bytree=0.8,
+            tree_method="hist",
+            enable_categorical=True,
+            random_state=seed,
+            n_jobs=1,
+        )
+
+    def learn(setting: dict[str, Any], train: Any, valid: Any) -> tuple[float, int]:
+        model = build(setting, MOST_ROUNDS, early_stopping_rounds=PATIENCE)
+        held_out = [(rows_of(X, valid), y[valid])]
+        model.fit(rows_of(X, train), y[train], eval_set=held_out, verbose=False)
+        return model.best_score, model.best_iteration + 1
+
+    setting, rounds = best_rounds(learn, SETTINGS, inner_splits(y, seed))
+    return build(setting, rounds).fit(X, y), f"{told(setting)} rounds={rounds}"
