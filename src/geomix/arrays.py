@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.expand import Expand
 from geomix.features import Features
 from geomix.history import Record
 from geomix.initial import initial_planes
@@ -79,6 +80,12 @@ class Snapshot:
     standardize: Standardize
     lift: Lift
     planes: Planes
+    expand: Expand | None
+
+
+def _snapshot(preparation: Preparation, features: Features, planes: Planes) -> Snapshot:
+    over_the_lift = features.expanded(planes)
+    return Snapshot(preparation.standardize, features.lift, over_the_lift, preparation.expand)
 
 
 # Told of every iteration; may ask for the model so far, and answers True to end training.
@@ -134,9 +141,7 @@ def train_on_fold(
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         assert watch is not None
-        return watch(
-            record, lambda: Snapshot(preparation.standardize, features.lift, features.expanded(now))
-        )
+        return watch(record, lambda: _snapshot(preparation, features, now))
 
     trained = train_planes(
         planes,

@@ -16,6 +16,7 @@ import numpy as np
 
 from geomix.arrays import CenteredSparse, IntArray
 from geomix.budget import Clusters, find_clusters
+from geomix.expand import Expand, expanded, fit_expand
 from geomix.features import Features, make_features
 from geomix.lift import (
     IdentityLift,
@@ -29,6 +30,7 @@ from geomix.lift import (
 from geomix.picked import is_dense
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range
+from geomix.schema import Table
 from geomix.streams import stream
 
 # ``pca="auto"``: above this many columns, keep the axes that hold this share of the variance.
@@ -43,8 +45,16 @@ FREQUENCIES_RANGE = (128, 512)
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """``rows.X`` and ``held_out.X`` are standardised (and rotated)."""
+    """``rows.X`` and ``held_out.X`` are standardised (and rotated).
 
+    encoded, encoded_held_out : the same rows as numbers and codes of levels (or sparse), as
+    ``table`` describes them.
+    """
+
+    table: Table
+    encoded: Rows
+    encoded_held_out: Rows | None
+    expand: Expand | None
     standardize: Standardize
     rows: Rows
     held_out: Rows | None
@@ -90,24 +100,36 @@ class Preparation:
 def prepare(
     rows: Rows,
     held_out: Rows | None,
+    table: Table,
     n_classes: int,
     wanted: IntArray | None,
     recipe: Recipe,
     seed: int,
 ) -> Preparation:
-    """Standardise, rotate and cluster ``rows``; carry ``held_out`` along."""
+    """Expand, standardise, rotate and cluster ``rows``; carry ``held_out`` along."""
+    expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
+    X = expanded(rows.X, expand)
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
-    varying = column_range(rows.X).varying
-    standardize = fit_standardize(rows.X, rows.weight, varying, center_and_scale=recipe.standardize)
+    varying = column_range(X).varying
+    standardize = fit_standardize(
+        X,
+        rows.weight,
+        varying,
+        center_and_scale=recipe.standardize,
+        keep_unit=None if expand is None else expand.is_indicator,
+    )
     keep = _axes_to_keep(recipe.pca, standardize.n_outputs)
-    if keep is not None and is_dense(rows.X):
-        standardize = with_rotation(standardize, rows.X, rows.weight, keep)
-    ready = Rows(standardize(rows.X), rows.y, rows.weight)
+    if keep is not None and is_dense(X):
+        standardize = with_rotation(standardize, X, rows.weight, keep)
+    ready = Rows(standardize(X), rows.y, rows.weight)
     judges = None
     if held_out is not None:
-        judges = Rows(standardize(held_out.X), held_out.y, held_out.weight)
+        V = standardize(expanded(held_out.X, expand))
+        judges = Rows(V, held_out.y, held_out.weight)
     clusters = find_clusters(ready, n_classes, wanted, recipe, seed)
-    return Preparation(standardize, ready, judges, clusters, recipe, seed)
+    return Preparation(
+        table, rows, held_out, expand, standardize, ready, judges, clusters, recipe, seed
+    )
 
 
 def _axes_to_keep(pca: Any, n_columns: int) -> Any:
