@@ -124,7 +124,7 @@ PyObject* contributions_to(Scorer* self, Index plane, const double* row)
         PyArray_DATA(reinterpret_cast<PyArrayObject*>(self->contributions)));
     for (Index j = 0; j < m.n_kept; ++j) {
         const double u = (row[m.kept[j]] - m.mean[j]) * m.inverse_scale[j];
-        to[m.kept[j]] = weights[plane * m.n_kept + j] * u;
+        if (u == u) to[m.kept[j]] = weights[plane * m.n_kept + j] * u;  // missing adds nothing
     }
     return array;
 }

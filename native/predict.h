@@ -1,6 +1,6 @@
 // Answers to a block of rows, and to one row, by the same operations in the same order.
 //
-//   u = clip((x - mean) / scale);  v = R u;  phi = v or [cos(v O); sin(v O)];
+//   u = clip((x - mean) / scale), 0 where x is missing;  v = R u;  phi = v or [cos(v O); sin(v O)];
 //   z = c W phi + b, c = 1 or sqrt(1/D);  s = soft-OR(z);  p = softmax(s / T)
 //
 // A block keeps 8 rows side by side in a pack, one row keeps 8 outputs; each number is the same
@@ -20,8 +20,11 @@ constexpr double LARGEST_STANDARDIZED = 1e150;
 
 GEOMIX_INLINE Pack<double> standardized(Pack<double> x, Pack<double> mean, Pack<double> inverse)
 {
-    const Pack<double> bound = splat(LARGEST_STANDARDIZED);
-    return smaller(larger((x - mean) * inverse, splat(0.0) - bound), bound);
+    const Pack<double> bound = splat(LARGEST_STANDARDIZED), zero = splat(0.0);
+    const Pack<double> u = (x - mean) * inverse;
+    // NaN is neither below nor above zero: a missing number counts as the mean.
+    return choose_less(u, zero, larger(u, zero - bound),
+                       choose_less(zero, u, smaller(u, bound), zero));
 }
 
 template <class F>
@@ -213,7 +216,8 @@ static void standardize_row(const Model& m, const double* x, double* u)
     for (; j < m.n_kept; ++j) {
         const double value = (x[m.kept[j]] - m.mean[j]) * m.inverse_scale[j];
         const double low = value < -LARGEST_STANDARDIZED ? -LARGEST_STANDARDIZED : value;
-        u[j] = LARGEST_STANDARDIZED < low ? LARGEST_STANDARDIZED : low;
+        const double clipped = LARGEST_STANDARDIZED < low ? LARGEST_STANDARDIZED : low;
+        u[j] = value < 0.0 || 0.0 < value ? clipped : 0.0;
     }
 }
 

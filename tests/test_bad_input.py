@@ -69,25 +69,26 @@ def test_missing_values_at_fit_are_counted_by_column(iris, make):  # A1
     X, y = iris
     X = spoilt(spoilt(X, np.nan), np.nan, n_rows=17, column=0)
     with pytest.raises(ValueError, match=r"X contains NaN \(x0: 17 of 150, x2: 3 of 150\)"):
-        quick().fit(make(X), y)
+        quick(missing="error").fit(make(X), y)
 
 
 def test_missing_values_are_counted_by_the_frames_own_names(iris):  # A1
     X, y = iris
     with pytest.raises(ValueError, match=r"X contains NaN \(c: 3 of 150\).*Impute or drop"):
-        quick().fit(frame(spoilt(X, np.nan)), y)
+        quick(missing="error").fit(frame(spoilt(X, np.nan)), y)
 
 
 def test_of_many_columns_with_missing_values_five_are_named(rng):  # A1
     X = np.full((10, 8), np.nan)
     with pytest.raises(ValueError, match=r"x4: 10 of 10, 100 % missing, and 3 more columns\)"):
-        quick().fit(X, rng.integers(0, 2, 10))
+        quick(missing="error").fit(X, rng.integers(0, 2, 10))
 
 
 @pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_matrix])
-def test_missing_values_at_predict_are_refused_like_at_fit(iris, fitted, make):  # A2
+def test_missing_values_at_predict_are_refused_like_at_fit(iris, make):  # A2
+    strict = quick(missing="error").fit(*iris)
     with pytest.raises(ValueError, match=r"X contains NaN \(x2: 3 of 150\)"):
-        fitted.predict(make(spoilt(iris[0], np.nan)))
+        strict.predict(make(spoilt(iris[0], np.nan)))
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
@@ -162,7 +163,7 @@ def test_constant_columns_alone_give_the_class_shares(parameters, label_smoothin
 def test_a_column_without_any_value_is_named_as_such(iris):  # A11
     X, y = iris
     with pytest.raises(ValueError, match=r"NaN \(c: 150 of 150, 100 % missing\)"):
-        quick().fit(frame(spoilt(X, np.nan, n_rows=150)), y)
+        quick(missing="error").fit(frame(spoilt(X, np.nan, n_rows=150)), y)
 
 
 def test_no_rows_and_no_columns_are_refused_in_scikit_learns_words():  # A12, A13
@@ -434,9 +435,9 @@ def test_an_integer_beyond_every_float_is_named_by_row_and_column(iris, fitted, 
 ])  # fmt: skip
 def test_text_that_looks_like_numbers_is_not_parsed(iris, fitted, make):  # B10
     X = make(iris[0])
-    with pytest.raises(SchemaError, match=r"'x0' holds text: row 0 is b?'5\.1'"):
+    with pytest.raises(SchemaError, match=r"'x0' holds (text: row 0 is '5\.1'|bytes)"):
         quick().fit(X, iris[1])
-    with pytest.raises(SchemaError, match="holds text"):
+    with pytest.raises(SchemaError, match=r"holds (text|bytes)"):
         fitted.predict(X)
 
 
@@ -453,16 +454,17 @@ def test_text_that_looks_like_numbers_is_not_parsed(iris, fitted, make):  # B10
 def test_a_word_among_numbers_is_named_by_row_column_and_value(iris, make, column):  # B11
     X = iris[0].astype(object)
     X[7, 3] = "abc"
-    words = f"Column '{column}' holds text: row 7 is 'abc', expected a number.*OneHotEncoder"
+    words = f"Column '{column}' mixes text with other things: row 7 is 'abc', row 0 is 0.2"
     with pytest.raises(SchemaError, match=words):
         quick().fit(make(X), iris[1])
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_a_column_of_words_is_named_whatever_the_frame(make):  # B11
-    X = make({"a": [0.5, 1.5, 2.5], "word": ["red", "green", "red"]})
-    with pytest.raises(SchemaError, match="Column 'word' holds text: row 0 is 'red'"):
-        quick().fit(X, [0, 1, 1])
+def test_words_where_training_had_numbers_are_named(make):  # B11, D6
+    table = make({"a": [0.5, 1.5, 2.5, 3.5], "b": [1.0, 2.0, 0.0, 3.0]})
+    clf = quick(n_planes=1).fit(table, [0, 0, 1, 1])
+    with pytest.raises(SchemaError, match="Column 'b' holds text: row 0 is 'red', expected a num"):
+        clf.predict(make({"a": [0.5, 1.5], "b": ["red", "green"]}))
 
 
 def _dates(count):
@@ -498,21 +500,6 @@ def test_an_array_of_dates_is_refused():  # B12
 
 
 @pytest.mark.parametrize("column", [
-    pd.Series(pd.Categorical(["u", "v", "u"])),
-    pd.Series(pd.Categorical([1, 2, 1])),
-    pl.Series(["u", "v", "u"], dtype=pl.Categorical),
-    pl.Series(["u", "v", "u"], dtype=pl.Enum(["u", "v"])),
-    pa.array(["u", "v", "u"]).dictionary_encode(),
-])  # fmt: skip
-def test_a_column_of_categories_is_named_and_refused(column):  # B13
-    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(
-        type(column).__module__.split(".")[0], pa.table
-    )
-    with pytest.raises(SchemaError, match=r"Column 'k' holds categories .*OneHotEncoder"):
-        quick().fit(make({"a": [1.0, 2.0, 3.0], "k": column}), [0, 1, 1])
-
-
-@pytest.mark.parametrize("column", [
     pl.Series([[1.0], [2.0], [3.0]]),
     pl.Series([{"r": 1.0}] * 3),
     pa.array([[1.0], [2.0], [3.0]]),
@@ -541,14 +528,14 @@ def test_an_odd_object_among_numbers_is_named_by_row_and_column(iris):
 def test_pandas_na_is_a_missing_value(column):  # B14
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "k": column})
     with pytest.raises(ValueError, match=r"X contains NaN \(k: 1 of 3\)"):
-        quick().fit(X, [0, 1, 1])
+        quick(missing="error").fit(X, [0, 1, 1])
 
 
 @pytest.mark.parametrize("values", [[1, None, 2], [True, None, False], [0.5, None, 1.5]])
 @pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
 def test_null_in_polars_and_arrow_is_a_missing_value(make, values):  # B14, B18
     with pytest.raises(ValueError, match=r"X contains NaN \(k: 1 of 3\)"):
-        quick().fit(make({"a": [1.0, 2.0, 3.0], "k": values}), [0, 1, 1])
+        quick(missing="error").fit(make({"a": [1.0, 2.0, 3.0], "k": values}), [0, 1, 1])
 
 
 def test_nullable_columns_without_holes_are_plain_numbers(iris):  # B14
@@ -1052,7 +1039,7 @@ def test_an_interrupted_second_fit_leaves_the_first_one_answering(
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda X, y: (spoilt(X, np.nan), y),
+        lambda X, y: (spoilt(X, np.inf), y),
         lambda X, y: (X[:, :2], y[:-1]),
         lambda X, y: (X[:, :2], np.zeros(150)),
         lambda X, y: (X.astype(str), y),
@@ -1121,7 +1108,7 @@ def test_validation_rows_are_checked_like_the_others(iris):
 def test_missing_values_in_validation_rows_are_told_apart_from_those_in_x(iris):
     X, y = iris
     with pytest.raises(ValueError, match=r"Input X_val contains NaN \(x2: 3 of 150\)"):
-        quick().fit(X, y, X_val=spoilt(X, np.nan), y_val=y)
+        quick(missing="error").fit(X, y, X_val=spoilt(X, np.nan), y_val=y)
 
 
 # --- D. columns at predict ---

@@ -262,7 +262,7 @@ def test_float32_values_whose_sum_overflows_are_finite_all_the_same(iris):
         proba(X, iris[1])
     X[9, 0] = np.nan
     with pytest.raises(ValueError, match=r"NaN \(x0: 1 of 150\)"):
-        proba(X, iris[1])
+        proba(X, iris[1], missing="error")
 
 
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):

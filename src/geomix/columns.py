@@ -1,8 +1,9 @@
-"""What the columns of a table hold, told before anything is converted.
+"""What the columns of a table hold, and their cells as numbers or labels.
 
-Frames of pandas, polars and Arrow are told apart by what they can do, not by import. Text,
-dates, categories, nested records and repeated names are refused by name; integers too large
-for a float are warned about.
+Frames of pandas, polars and Arrow are told apart by what they can do, not by import. A column
+is read as numbers, NaN where missing, or as ``Labels``. Dates, nested records, bytes, columns
+that mix text with numbers, and repeated names are refused by name; integers too large for a
+float are warned about.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import datetime
 import itertools
 import reprlib
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from geomix.arrays import FloatArray, IntArray
 from geomix.errors import DataQualityWarning, SchemaError
 
 LARGEST_EXACT_INTEGER = 2**53
@@ -28,15 +32,33 @@ KINDS_BY_TYPE_NAME = {
     "records": ("list", "large_list", "fixed_size_list", "struct", "array", "map", "interval"),
     "dates": ("date", "time", "duration", "period"),
     "categories": ("categor", "enum", "dictionary"),
-    "text": ("str", "large_str", "utf8", "binary", "large_binary"),
-    "objects": ("object",),
+    "text": ("str", "large_str", "utf8"),
+    "bytes": ("binary", "large_binary", "fixed_size_binary"),
+    "objects": ("object", "null"),
     "integers": ("int", "uint"),
 }
 KINDS_BY_NUMPY_CODE = {
-    "M": "dates", "m": "dates", "U": "text", "S": "text", "O": "objects",
+    "M": "dates", "m": "dates", "U": "text", "S": "bytes", "O": "objects",
     "i": "integers", "u": "integers", "V": "records",
 }  # fmt: skip
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A column of labels: ``codes`` (n,) into ``levels``, -1 where missing.
+
+    Levels are text, integers, booleans or floats, all different, in any order.
+    """
+
+    codes: IntArray
+    levels: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+# --- the table ---
 
 
 def schema_of(X: Any) -> list[tuple[Any, Any]]:
@@ -50,12 +72,9 @@ def schema_of(X: Any) -> list[tuple[Any, Any]]:
     return []
 
 
-def column_at(X: Any, position: int) -> Any:
-    if isinstance(X, np.ndarray):
-        return X[:, position]
-    if hasattr(X, "iloc"):
-        return np.asarray(X.iloc[:, position])
-    return np.asarray(X.to_series(position) if hasattr(X, "to_series") else X.column(position))
+def is_frame(X: Any) -> bool:
+    """Whether X has named columns, each with a type of its own."""
+    return not isinstance(X, np.ndarray) and bool(schema_of(X))
 
 
 def kind_of(dtype: Any) -> str:
@@ -68,45 +87,44 @@ def kind_of(dtype: Any) -> str:
     return "numbers"
 
 
-def check_columns(X: Any, table: str) -> None:
-    if scipy.sparse.issparse(X):
-        _check_sparse_integers(X)
-        return
-    if (
-        isinstance(X, np.ndarray)
-        and kind_of(X.dtype) in ("numbers", "integers")
-        and _largest_integer(X) <= LARGEST_EXACT_INTEGER
-    ):
-        return  # one type for all columns, and nothing to say about it
-    schema = schema_of(X)
-    _check_names_unique([name for name, _ in schema])
-    missing = {}
-    for position, (name, dtype) in enumerate(schema):
-        kind = kind_of(dtype)
-        if kind == "integers":
-            _warn_inexact(name, _largest_integer(column_at(X, position)))
-        elif kind == "objects":
-            cells = column_at(X, position).tolist()
-            _check_objects(name, cells)
-            if any(map(_is_na, cells)):
-                missing[name] = sum(map(is_missing, cells)), len(cells)
-        elif kind == "dates":
-            raise SchemaError(_holds_dates(name, dtype))
-        elif kind == "text":
-            raise SchemaError(_holds_text(name, column_at(X, position).tolist()))
-        elif kind != "numbers":
-            raise SchemaError(
-                f"Column {name!r} holds {kind} ({reprlib.repr(str(dtype))}), expected numbers. "
-                "Encode them first, for example with OneHotEncoder, or drop the column."
-            )
-    if missing:
-        raise missing_error(missing, table)
+def is_plain(X: Any) -> bool:
+    """Whether every column holds numbers by its type, so that the table is one array of them."""
+    if isinstance(X, np.ndarray):
+        return X.ndim != 2 or kind_of(X.dtype) in ("numbers", "integers")
+    return all(kind_of(dtype) in ("numbers", "integers") for _, dtype in schema_of(X))
 
 
-def _check_names_unique(names: list[Any]) -> None:
+def column_at(X: Any, position: int) -> Any:
+    """A column as its own library holds it."""
+    if isinstance(X, np.ndarray):
+        return X[:, position]
+    if hasattr(X, "iloc"):
+        return X.iloc[:, position]
+    return X.to_series(position) if hasattr(X, "to_series") else X.column(position)
+
+
+def cells_of(column: Any) -> list[Any]:
+    """The cells of a column as Python's own objects."""
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def check_names_unique(names: Sequence[Any]) -> None:
     repeated = [name for name, count in collections.Counter(names).items() if count > 1]
     if repeated:
         raise SchemaError(f"Column names must be unique; repeated ones are {repeated!r}.")
+
+
+def check_integers(X: Any) -> None:
+    """Warn of integers that a float64 cannot hold, in a table of numbers."""
+    if scipy.sparse.issparse(X):
+        _check_sparse_integers(X)
+    elif not isinstance(X, np.ndarray) or _largest_integer(X) > LARGEST_EXACT_INTEGER:
+        for position, (name, dtype) in enumerate(schema_of(X)):
+            if kind_of(dtype) == "integers":
+                _warn_inexact(name, _largest_integer(np.asarray(column_at(X, position))))
 
 
 def _check_sparse_integers(X: Any) -> None:
@@ -116,24 +134,191 @@ def _check_sparse_integers(X: Any) -> None:
             _warn_inexact(f"x{j}", _largest_integer(by_column.data[start:stop]))
 
 
-def _check_objects(name: Any, cells: list[Any]) -> None:
-    for cell in cells:
-        if isinstance(cell, (str, bytes)):
-            raise SchemaError(_holds_text(name, cells))
-        if isinstance(cell, DATES):
-            raise SchemaError(_holds_dates(name, type(cell).__name__))
-    sizes = (abs(cell) for cell in cells if isinstance(cell, int))
-    # What does not fit into a float64 at all is refused, with its row, when it is converted.
-    _warn_inexact(name, max((size for size in sizes if size < 2**1023), default=0))
+# --- one column ---
 
 
-def _holds_text(name: Any, cells: list[Any]) -> str:
-    texts = ((row, cell) for row, cell in enumerate(cells) if isinstance(cell, (str, bytes)))
-    row, cell = next(texts, (0, None))
-    return (
-        f"Column {name!r} holds text: row {row} is {reprlib.repr(cell)}, expected a number. "
-        "Encode categories as numbers first, for example with OneHotEncoder."
+def is_category(X: Any, position: int, name: Any, dtype: Any) -> bool:
+    """Whether a column holds categories, by its type or, for objects, by its cells."""
+    kind = kind_of(dtype)
+    _refuse_kind(name, kind, dtype)
+    if kind != "objects":
+        return kind in ("categories", "text")
+    return _objects_hold(name, cells_of(column_at(X, position))) == "text"
+
+
+def number_column(X: Any, position: int, name: Any, dtype: Any) -> FloatArray:
+    """A column as float64 numbers, NaN where missing."""
+    kind, column = kind_of(dtype), column_at(X, position)
+    _refuse_kind(name, kind, dtype)
+    if kind in ("text", "categories"):
+        raise SchemaError(_not_a_number(name, cells_of(column)))
+    if kind == "objects":
+        cells = cells_of(column)
+        if _objects_hold(name, cells) == "text":
+            raise SchemaError(_not_a_number(name, cells))
+        sizes = (abs(cell) for cell in cells if isinstance(cell, int))
+        # What does not fit into a float64 at all is refused, with its row, just below.
+        _warn_inexact(name, max((size for size in sizes if size < 2**1023), default=0))
+        return _as_floats(name, cells)
+    if hasattr(column, "to_numpy") and hasattr(X, "iloc"):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = np.asarray(column)
+    if kind == "integers":
+        _warn_inexact(name, _largest_integer(np.asarray(column)))
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: column {name!r}.")
+    if values.dtype.kind == "O":
+        return _as_floats(name, cells_of(column))
+    with np.errstate(over="ignore"):  # the check for infinity speaks of it
+        floats: FloatArray = values.astype(np.float64)
+    return floats
+
+
+def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool) -> Labels:
+    """A column as labels. ``declared`` ones are taken as they are; otherwise text of a plain
+    array that reads as numbers is refused: it is most likely a table that was never parsed."""
+    _refuse_kind(name, kind_of(dtype), dtype)
+    column = column_at(X, position)
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):
+        codes, levels = np.asarray(column.cat.codes), column.cat.categories.tolist()
+    else:
+        cells = cells_of(column)
+        if not declared and kind_of(dtype) == "objects":
+            _objects_hold(name, cells)
+        codes, levels = _numbered(name, cells)
+    labels = _tidied(name, codes, levels)
+    if not declared and isinstance(X, np.ndarray) and labels.levels:
+        _refuse_unparsed(name, cells_of(column), labels.levels)
+    return labels
+
+
+def _refuse_kind(name: Any, kind: str, dtype: Any) -> None:
+    if kind == "dates":
+        raise SchemaError(_holds_dates(name, dtype))
+    if kind == "bytes":
+        raise SchemaError(_holds_bytes(name, dtype))
+    if kind == "records":
+        raise SchemaError(
+            f"Column {name!r} holds records ({reprlib.repr(str(dtype))}), expected numbers or "
+            "categories. Take them apart into columns, or drop the column."
+        )
+
+
+def _objects_hold(name: Any, cells: list[Any]) -> str:
+    """ "text" or "numbers"; "" if every cell is missing. Refuses a mixture."""
+    types = {type(cell) for cell in cells} - {type(None)}
+    if any(issubclass(kind, bytes) for kind in types):
+        raise SchemaError(_holds_bytes(name, "objects"))
+    for kind in types:
+        if issubclass(kind, DATES) and kind.__name__ != "NaTType":
+            raise SchemaError(_holds_dates(name, kind.__name__))
+    if not any(issubclass(kind, str) for kind in types):
+        return "numbers" if types else ""
+    for row, cell in enumerate(cells):
+        if not isinstance(cell, str) and not is_missing(cell):
+            text_row, text = _first_text(cells)
+            raise SchemaError(
+                f"Column {name!r} mixes text with other things: row {text_row} is "
+                f"{reprlib.repr(text)}, row {row} is {reprlib.repr(cell)}. Make all of it "
+                "numbers, or all of it text to have categories."
+            )
+    return "text"
+
+
+def _numbered(name: Any, cells: list[Any]) -> tuple[IntArray, list[Any]]:
+    code_of: dict[Any, int] = {}
+    try:
+        codes = [code_of.setdefault(cell, len(code_of)) for cell in cells]
+    except TypeError as error:
+        row = next(row for row, cell in enumerate(cells) if not _is_label(cell))
+        raise _no_label(name, cells[row], row) from error
+    return np.array(codes, dtype=np.intp), list(code_of)
+
+
+def _tidied(name: Any, codes: IntArray, levels: list[Any]) -> Labels:
+    """Levels as plain objects, each once; missing ones are no levels."""
+    code_of: dict[Any, int] = {}
+    renumbered = np.full(len(levels) + 1, -1, dtype=np.intp)  # the last stands for -1
+    for code, level in enumerate(levels):
+        if is_missing(level):
+            continue
+        if not _is_label(level):
+            raise _no_label(name, level, int((codes == code).argmax()))
+        if isinstance(level, (float, np.floating)) and np.isinf(level):
+            raise infinity_error([f"{name}: {(codes == code).sum()} of {len(codes)}"], "X")
+        renumbered[code] = code_of.setdefault(plain_label(level), len(code_of))
+    return Labels(renumbered[codes], list(code_of))
+
+
+def _is_label(cell: Any) -> bool:
+    return isinstance(cell, (str, int, float, np.integer, np.floating, np.bool_)) or is_missing(
+        cell
     )
+
+
+def plain_label(cell: Any) -> Any:
+    """A cell as a label: whole floats are integers, as they were before a column had holes."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    return str(cell) if isinstance(cell, str) else cell
+
+
+def _no_label(name: Any, cell: Any, row: int) -> Exception:
+    return SchemaError(
+        f"Column {name!r}, row {row} holds {reprlib.repr(cell)}, which is no category; expected "
+        "text, a whole number or a boolean."
+    )
+
+
+def _refuse_unparsed(name: Any, cells: list[Any], levels: list[Any]) -> None:
+    if all(isinstance(level, str) and _reads_as_number(level) for level in levels):
+        row, text = _first_text(cells)
+        raise SchemaError(
+            f"Column {name!r} holds text: row {row} is {reprlib.repr(text)}, expected a number. "
+            "Convert it with astype(float), or name the column in categorical_features."
+        )
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _as_floats(name: Any, cells: list[Any]) -> FloatArray:
+    try:
+        return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+    except (TypeError, OverflowError, ValueError) as error:
+        raise _odd_cell(name, cells) or error from None
+
+
+def _odd_cell(name: Any, cells: list[Any]) -> Exception | None:
+    """An error that names the first cell that no float can hold."""
+    for row, cell in enumerate(cells):
+        place = f"Column {name!r}, row {row} holds {reprlib.repr(cell)}"
+        try:
+            float(cell) if not is_missing(cell) else None
+        except OverflowError:
+            return ValueError(f"{place}, too large for a float64.")
+        except (TypeError, ValueError) as reason:
+            return TypeError(f"{place}: {reason}.")
+    return None
+
+
+def _first_text(cells: list[Any]) -> tuple[int, Any]:
+    texts = ((row, cell) for row, cell in enumerate(cells) if isinstance(cell, str))
+    return next(texts, (0, None))
+
+
+def _not_a_number(name: Any, cells: list[Any]) -> str:
+    row, cell = _first_text(cells)
+    held = f"text: row {row} is {reprlib.repr(cell)}" if cell is not None else "categories"
+    return f"Column {name!r} holds {held}, expected a number as in training."
 
 
 def _holds_dates(name: Any, type_name: Any) -> str:
@@ -143,9 +328,13 @@ def _holds_dates(name: Any, type_name: Any) -> str:
     )
 
 
+def _holds_bytes(name: Any, type_name: Any) -> str:
+    return f"Column {name!r} holds bytes ({type_name}); decode them to text or numbers first."
+
+
 def _largest_integer(values: Any) -> int:
     """Largest absolute value of an integer array; 0 for others. (A nullable column of integers
-    with holes becomes floats or objects: its holes are refused later.)"""
+    with holes becomes floats or objects.)"""
     if values.dtype.kind not in "iu" or values.size == 0:
         return 0
     return max(abs(int(values.max())), abs(int(values.min())))
@@ -161,15 +350,14 @@ def _warn_inexact(name: Any, largest: int) -> None:
         )
 
 
-def _is_na(value: Any) -> bool:
-    """pandas' NA and NaT, which do not compare with anything; told by name, without pandas."""
-    return type(value).__name__ in ("NAType", "NaTType")
+# --- missing and infinite cells ---
 
 
 def is_missing(value: Any) -> bool:
     if isinstance(value, (float, np.floating)):
         return bool(np.isnan(value))
-    return value is None or _is_na(value)
+    # pandas' NA and NaT do not compare with anything; told by name, without pandas.
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def missing_error(found: dict[Any, tuple[int, int]], table: str) -> ValueError:
@@ -184,7 +372,30 @@ def missing_error(found: dict[Any, tuple[int, int]], table: str) -> ValueError:
     )
 
 
+def infinity_error(where: list[str], table: str) -> ValueError:
+    return ValueError(
+        f"Input {table} contains infinity or a value too large for float64 "
+        f"({first_few(where)}). Replace or drop them; an infinite value is never taken as "
+        "missing."
+    )
+
+
 def first_few(where: list[str]) -> str:
     more = len(where) - MOST_COLUMNS_NAMED
     listed = ", ".join(where[:MOST_COLUMNS_NAMED])
     return listed if more <= 0 else f"{listed}, and {more} more columns"
+
+
+def names_differ(expected: Sequence[Any], given: Sequence[Any]) -> str:
+    """In scikit-learn's words, but with every name and not only the first five."""
+    known, found = set(expected), set(given)
+    message = "The feature names should match those that were passed during fit.\n"
+    for title, names in {
+        "Feature names unseen at fit time": found - known,
+        "Feature names seen at fit time, yet now missing": known - found,
+    }.items():
+        if names:
+            message += f"{title}:\n" + "".join(f"- {name}\n" for name in sorted(names, key=str))
+    if found == known:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    return message

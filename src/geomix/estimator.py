@@ -20,12 +20,14 @@ from geomix.errors import InvalidParameterError
 from geomix.fitting import fit_model
 from geomix.folds import Snapshot
 from geomix.labels import codes_of, plain_labels, read_labels, read_weights
+from geomix.levels import learn_table
 from geomix.model import GeometricMixture
 from geomix.picked import all_rows
 from geomix.progress import ProgressLine
 from geomix.quality import warn_about
 from geomix.recipe import PAPER, Recipe
 from geomix.rows import Rows, column_range
+from geomix.schema import Table, numbers_table
 from geomix.table import column_names, read_rows
 from geomix.threads import blas_threads
 
@@ -61,6 +63,13 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Draw orthogonal frequencies, which estimate the kernel with less noise.
     standardize : bool, default=True
         Centre and scale the columns by their weighted mean and standard deviation.
+    categorical_features : None, or list of str, int or bool, default=None
+        Which columns are categories: by their type (None: categories, text), or besides those
+        the columns with these names or positions, or marked in this mask. Integer codes, for
+        example, are numbers unless named here.
+    missing : {"learn", "error"}, default="learn"
+        Missing values teach: a number that is missing counts as the column's mean, with a
+        column of its own that says so; a missing category is a level. "error" refuses them.
     pca : "auto", None, float or int, default="auto"
         Rotate onto principal axes: a share of variance to keep, or a number of axes. "auto"
         keeps 95 % of the variance when there are more than 50 columns.
@@ -141,6 +150,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         gamma: Any = "auto",
         orthogonal: bool = True,
         standardize: bool = True,
+        categorical_features: Any = None,
+        missing: str = "learn",
         pca: Any = "auto",
         sharpness: float = 6.0,
         sharpness_start: float = 3.0,
@@ -177,6 +188,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.gamma = gamma
         self.orthogonal = orthogonal
         self.standardize = standardize
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.pca = pca
         self.sharpness = sharpness
         self.sharpness_start = sharpness_start
@@ -226,27 +239,32 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         is held out. An error or Ctrl-C leaves the estimator as it was before the call.
         """
         recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
+        if not isinstance(self.missing, str) or self.missing not in ("learn", "error"):
+            raise InvalidParameterError(
+                f"Got missing={self.missing!r}; expected one of 'learn', 'error'."
+            )
         if not isinstance(self.verbose, (bool, numbers.Integral)):
             raise InvalidParameterError(f"Got verbose={self.verbose!r}; expected 0 or 1.")
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
-        rows, classes = shadow._training_rows(X, y, sample_weight)
-        valid = shadow._validation_rows(classes, X_val, y_val, sample_weight_val)
+        rows, table, classes = shadow._training_rows(X, y, sample_weight)
+        valid = shadow._validation_rows(table, classes, X_val, y_val, sample_weight_val)
         shadow._check_planes_of_labels(classes)
         class_weight = shadow._class_weights(rows, classes)
-        columns = column_names(shadow, rows.X.shape[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
         def attributes(snapshot: Snapshot) -> dict[str, Any]:
             return shadow._fitted_attributes(
                 GeometricMixture(
                     classes,
-                    columns,
+                    table.names,
                     snapshot.standardize,
                     snapshot.lift,
                     snapshot.planes,
                     float(recipe.sharpness),
+                    table=table,
+                    expand=snapshot.expand,
                 )
             )
 
@@ -261,7 +279,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             model, history = fit_model(
                 rows,
                 classes,
-                columns,
+                table,
                 recipe,
                 seed,
                 valid=valid,
@@ -277,13 +295,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
-        scores = self._scores(X)
+        scores = self._answer("class_scores", X)
         return self.classes_[scores.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Calibrated probabilities, one column per class in the order of ``classes_``."""
-        check_is_fitted(self)
-        return self.model_.predict_proba(read_rows(self, X, reset=False))
+        return self._answer("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``."""
@@ -292,18 +309,16 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the second class (two classes), or calibrated class scores (more)."""
-        scores = self._scores(X)
+        scores = self._answer("class_scores", X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def plane_scores(self, X: Any) -> FloatArray:
         """Score of every plane, (n_rows, n_planes), columns grouped by class."""
-        check_is_fitted(self)
-        return self.model_.plane_scores(read_rows(self, X, reset=False))
+        return self._answer("plane_scores", X)
 
     def responsibilities(self, X: Any) -> FloatArray:
         """How far each plane carries its class, (n_rows, n_planes); one per class in sum."""
-        check_is_fitted(self)
-        return self.model_.responsibilities(read_rows(self, X, reset=False))
+        return self._answer("responsibilities", X)
 
     @property
     def coef_(self) -> FloatArray:
@@ -318,14 +333,17 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = self.missing == "learn"
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def _scores(self, X: Any) -> FloatArray:
+    def _answer(self, what: str, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return self.model_.class_scores(read_rows(self, X, reset=False))
+        model = self.model_
+        return model.answer(what, read_rows(self, X, reset=False, table=model.table))
 
     def _fitted_model(self, attribute: str) -> GeometricMixture:
         if not hasattr(self, "model_"):
@@ -339,14 +357,14 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 state[name] = getattr(self, name)
         return state
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any]:
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Table, Any]:
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         X = read_rows(self, X, reset=True, as_it_lies=True)
         y = column_or_1d(plain_labels(y), warn=True)
-        check_consistent_length(X, y)
+        check_consistent_length(X[0] if isinstance(X, list) else X, y)
         classes, codes = read_labels(y)
         weight = read_weights(sample_weight, len(codes))
         present = np.unique(codes[weight > 0])
@@ -355,13 +373,16 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 f"{type(self).__name__} needs at least 2 classes, got 1 class: "
                 f"{classes[present].tolist()[0]!r}."
             )
-        used = weight > 0
-        names = column_names(self, X.shape[1])
-        warn_about(column_range(X), names, classes, codes[used], self.n_planes)
-        return _rows_of_positive_weight(X, codes, weight), classes
+        names = column_names(self, self.n_features_in_)
+        if isinstance(X, list):
+            table, X = learn_table(names, X, codes, weight)
+        else:
+            table = numbers_table(names)
+        warn_about(column_range(X), table, classes, codes[weight > 0], self.n_planes)
+        return _rows_of_positive_weight(X, codes, weight), table, classes
 
     def _validation_rows(
-        self, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+        self, table: Table, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> Rows | None:
         if X_val is None and y_val is None:
             if sample_weight_val is not None:
@@ -370,7 +391,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if X_val is None or y_val is None:
             given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
             raise ValueError(f"{given} was given without {missing}; pass both or neither.")
-        X_val = read_rows(self, X_val, reset=False, name="X_val", as_it_lies=True)
+        X_val = read_rows(self, X_val, reset=False, name="X_val", as_it_lies=True, table=table)
         y_val = column_or_1d(plain_labels(y_val), warn=True)
         check_consistent_length(X_val, y_val)
         codes = codes_of(y_val, classes, "y_val")

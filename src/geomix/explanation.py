@@ -76,7 +76,7 @@ def top_columns(model: GeometricMixture, k: int = 5) -> list[PlaneColumns]:
             PlaneColumns(
                 model.classes.tolist()[code],
                 plane - int(model.planes.class_start[code]),
-                tuple(model.columns[j] for j in strongest),
+                tuple(model.expanded_names[j] for j in strongest),
                 tuple(float(row[j]) for j in strongest),
             )
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from geomix import kernel
 from geomix.arrays import FloatArray, Matrix
+from geomix.expand import Expand
 from geomix.lift import Lift, Standardize
 from geomix.planes import Planes
 from geomix.rows import Rows
@@ -21,6 +22,7 @@ from geomix.rows import Rows
 class Features:
     """Lifted rows, in the coordinates of ``basis`` where there is one."""
 
+    expand: Expand | None
     standardize: Standardize
     lift: Lift
     rows: Rows
@@ -35,9 +37,13 @@ class Features:
 
 
 def make_features(
-    standardize: Standardize, lift: Lift, rows: Rows, held_out: Rows | None
+    expand: Expand | None,
+    standardize: Standardize,
+    lift: Lift,
+    rows: Rows,
+    held_out: Rows | None,
 ) -> Features:
-    """Lift rows that ``standardize`` has seen, and compress them where their span is small."""
+    """Lift rows that have been expanded and standardised; compress them if their span is small."""
     Phi = kernel.lifted(lift, rows.X)
     basis = kernel.compressed(Phi) if lift.kind == "fourier" else None
 
@@ -48,4 +54,4 @@ def make_features(
     if held_out is not None:
         judges = Rows(coordinates(kernel.lifted(lift, held_out.X)), held_out.y, held_out.weight)
     ready = Rows(coordinates(Phi), rows.y, rows.weight)
-    return Features(standardize, lift, ready, judges, basis)
+    return Features(expand, standardize, lift, ready, judges, basis)

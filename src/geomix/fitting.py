@@ -18,6 +18,7 @@ from geomix.picked import is_dense
 from geomix.preparation import Preparation, prepare
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
+from geomix.schema import Table
 from geomix.selection import ITERATIONS_PER_TRIAL, choose_candidate, default_candidate
 from geomix.streams import stream
 
@@ -49,6 +50,7 @@ class _Task:
 
     rows: Rows
     valid: Rows | None
+    table: Table
     n_classes: int
     wanted: IntArray | None
     recipe: Recipe
@@ -64,7 +66,9 @@ class _Task:
         return hold_out_plan(len(self.rows), refit=self.refit)
 
     def prepared(self, rows: Rows, held_out: Rows | None = None) -> Preparation:
-        return prepare(rows, held_out, self.n_classes, self.wanted, self.recipe, self.seed)
+        return prepare(
+            rows, held_out, self.table, self.n_classes, self.wanted, self.recipe, self.seed
+        )
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class _Choice:
 def fit_model(
     rows: Rows,
     classes: Any,
-    columns: tuple[str, ...],
+    table: Table,
     recipe: Recipe,
     seed: int,
     *,
@@ -89,11 +93,11 @@ def fit_model(
 ) -> tuple[GeometricMixture, History]:
     """Train a model; hold out part of the rows, or use ``valid``, to choose and to calibrate.
 
-    rows : ``y`` holds codes into ``classes``, ``weight`` is positive.
+    rows : encoded by ``table``; ``y`` holds codes into ``classes``, ``weight`` is positive.
     class_weight : (n_classes,) factors on the weights of each class, or None.
     """
     history = History()
-    task = _task(rows, classes, recipe, seed, valid, class_weight)
+    task = _task(rows, table, classes, recipe, seed, valid, class_weight)
     folds = _Folds(task, _splits(task, history))
     choice = _choose(folds, task, history, watch)
     final = folds.final
@@ -111,18 +115,21 @@ def fit_model(
     sharpness = float(recipe.sharpness)
     model = GeometricMixture(
         classes,
-        columns,
+        table.names,
         fitted.features.standardize,
         fitted.features.lift,
         planes,
         sharpness,
         temperature,
+        table,
+        fitted.features.expand,
     )
     return model, history
 
 
 def _task(
     rows: Rows,
+    table: Table,
     classes: Any,
     recipe: Recipe,
     seed: int,
@@ -138,6 +145,7 @@ def _task(
     return _Task(
         distinct_rows(rows, column_range(rows.X)),
         valid,
+        table,
         len(classes),
         wanted_planes(recipe.n_planes, classes),
         recipe,

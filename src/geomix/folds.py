@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.expand import Expand
 from geomix.features import Features
 from geomix.history import Record
 from geomix.initial import drawn_apart, initial_planes
@@ -90,6 +91,12 @@ class Snapshot:
     standardize: Standardize
     lift: Lift
     planes: Planes
+    expand: Expand | None
+
+
+def _snapshot(features: Features, planes: Planes) -> Snapshot:
+    over_the_lift = features.expanded(planes)
+    return Snapshot(features.standardize, features.lift, over_the_lift, features.expand)
 
 
 # Told of every iteration; may ask for the model so far, and answers True to end training.
@@ -127,9 +134,7 @@ def train_on_fold(
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         assert watch is not None
-        return watch(
-            record, lambda: Snapshot(features.standardize, features.lift, features.expanded(now))
-        )
+        return watch(record, lambda: _snapshot(features, now))
 
     trained = train_planes(
         start.planes,

@@ -1,6 +1,6 @@
 """From clean columns to the working features phi(x): standardise, rotate, lift.
 
-    u      = clip((x - mean) / scale)                     Standardize
+    u      = clip((x - mean) / scale)                     Standardize; 0 where x is missing
     v      = u R'                                         ... with an optional PCA rotation R
     phi(v) = v                                            IdentityLift
     phi(v) = sqrt(1/D) [cos(v Omega); sin(v Omega)]       FourierLift, Omega ~ N(0, 2 gamma I)
@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix
-from geomix.picked import DenseRows, PickedRows, blocks, is_dense
+from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray, Matrix
+from geomix.picked import DenseRows, PickedRows, blocks, is_dense, missing_in
 from geomix.spline import SplineLift
 
 # Standardised values are kept within this bound: with weights up to 1e100 no score can then
@@ -35,6 +35,7 @@ LARGEST_SINGLE = 1e6
 class Standardize:
     """Drop constant columns, centre, scale, and optionally rotate onto principal axes.
 
+    A missing cell (NaN) counts as the column's mean, so it adds nothing.
     kept : (k,) indices of the columns that vary;  mean, scale : (k,);
     rotation : (r, k) orthonormal rows, or None;  n_columns : width of the raw input.
     """
@@ -69,7 +70,8 @@ class Standardize:
         with np.errstate(over="ignore"):  # an overflow becomes inf, and the clip takes it back
             U: FloatArray = X - self.mean
             U /= self.scale
-        return np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
+        np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
+        return _zero_if_missing(U)
 
     def _rotated(self, U: FloatArray) -> FloatArray:
         return U if self.rotation is None else U @ self.rotation.T
@@ -95,6 +97,17 @@ class Standardize:
         matrix = np.zeros((len(rotation), self.n_columns))
         matrix[:, self.kept] = rotation / self.scale
         return matrix, -(rotation @ (self.mean / self.scale))
+
+
+class PassThrough(Standardize):
+    """Columns as they are, missing cells included: a spline lift has knots in the user's units."""
+
+    def __init__(self, n_columns: int) -> None:
+        every = np.arange(n_columns)
+        super().__init__(every, np.zeros(n_columns), np.ones(n_columns), None, n_columns)
+
+    def __call__(self, X: Any) -> Matrix:
+        return X
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +149,16 @@ Lift: TypeAlias = "IdentityLift | FourierLift | SplineLift"
 
 
 def fit_standardize(
-    X: Any, row_weight: FloatArray, kept: IntArray, *, center_and_scale: bool = True
+    X: Any,
+    row_weight: FloatArray,
+    kept: IntArray,
+    *,
+    center_and_scale: bool = True,
+    keep_unit: BoolArray | None = None,
 ) -> Standardize:
-    """Weighted mean and standard deviation of the kept columns.
+    """Weighted mean and standard deviation of the kept columns, over their cells that are there.
 
+    keep_unit : (n_columns,) columns to centre only, or None.
     Every column is divided by a power of two near its largest value first (exact, so it
     costs no rounding), which keeps 1e300 from overflowing when squared.
     """
@@ -151,9 +170,12 @@ def fit_standardize(
     mean, variance, spread, exponent = moments(X, share, kept)
     # Rows of tiny weight can leave a varying column without variance: then its spread scales it.
     deviation = np.where(variance > 0.0, np.sqrt(np.maximum(variance, 0.0)), spread)
-    return Standardize(
-        kept, np.ldexp(mean, exponent), np.ldexp(deviation, exponent), None, n_columns
-    )
+    scale = np.ldexp(deviation, exponent)
+    # Of a column that is one value or missing only the missing cells tell, in a column of theirs.
+    scale[spread == 0.0] = 1.0
+    if keep_unit is not None:
+        scale[keep_unit[kept]] = 1.0
+    return Standardize(kept, np.ldexp(mean, exponent), scale, None, n_columns)
 
 
 def _moments(X: DenseRows, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
@@ -162,19 +184,36 @@ def _moments(X: DenseRows, share: FloatArray, kept: IntArray) -> tuple[Any, ...]
     # No further than a normal number goes: a column of 1e308 is then below 4, which squares well.
     exponent = np.clip(np.frexp(np.maximum(-low, high))[1], -1022, 1022)
     factor = np.ldexp(1.0, -exponent)
+    present = _present(X, share, kept)
     mean = np.zeros(len(kept))
     for rows, block in blocks(X, kept):
-        mean += share[rows] @ (block * factor)
+        mean += share[rows] @ _zero_if_missing(block * factor)
+    mean /= present
     variance = np.zeros(len(kept))
     for rows, block in blocks(X, kept):
-        variance += share[rows] @ (block * factor - mean) ** 2
-    return mean, variance, high * factor - low * factor, exponent
+        variance += share[rows] @ _zero_if_missing(block * factor - mean) ** 2
+    return mean, variance / present, high * factor - low * factor, exponent
+
+
+def _present(X: DenseRows, share: FloatArray, kept: IntArray) -> FloatArray:
+    """Share of the weight of each column's cells that are there; exactly 1 if all are."""
+    missing = np.zeros(len(kept))
+    for rows, block in blocks(X, kept):
+        if missing_in(block).any():
+            missing += share[rows] @ np.isnan(block)
+    return 1.0 - missing
+
+
+def _zero_if_missing(block: FloatArray) -> FloatArray:
+    if missing_in(block).any():
+        np.copyto(block, 0.0, where=np.isnan(block))
+    return block
 
 
 def _limits(X: DenseRows) -> FloatArray:
     if isinstance(X, PickedRows):
         return X.limits
-    return np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
+    return np.stack([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)]).astype(np.float64)
 
 
 def _sparse_moments(X: Any, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
@@ -196,13 +235,6 @@ def _columns_of(X: Any, kept: IntArray) -> Any:
 def _with_data(X: Any, data: FloatArray) -> Any:
     """A CSR matrix with the cells of X and other numbers in them."""
     return type(X)((data, X.indices, X.indptr), shape=X.shape)
-
-
-def pass_through(n_columns: int) -> Standardize:
-    """Columns as they are: a spline lift has knots in the user's own units."""
-    return Standardize(
-        np.arange(n_columns), np.zeros(n_columns), np.ones(n_columns), None, n_columns
-    )
 
 
 def with_rotation(

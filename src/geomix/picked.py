@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 
 # One block in float64 takes a megabyte, half of a second-level cache.
 CELLS_PER_BLOCK = 2**17
@@ -25,33 +25,47 @@ WIDE = 4
 
 @dataclass(frozen=True, eq=False)
 class PickedRows:
-    """The matrix ``table[index]``, never made whole. table : (n, d) array;  index : (m,)."""
+    """The matrix ``table[index]``, never made whole. table : (n, d) array;  index : (m,).
+
+    expand : makes other columns of the rows of each block, where there is one: an ``Expand``.
+    """
 
     table: FloatArray
     index: IntArray
+    expand: Any = None
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self.index), int(self.table.shape[1])
+        width = self.table.shape[1] if self.expand is None else self.expand.n_outputs
+        return len(self.index), int(width)
 
     @property
     def dtype(self) -> Any:
-        return self.table.dtype
+        return self.table.dtype if self.expand is None else np.dtype(np.float64)
 
     def __len__(self) -> int:
         return len(self.index)
 
     def __getitem__(self, rows: Any) -> PickedRows:
-        return PickedRows(self.table, self.index[rows])
+        return PickedRows(self.table, self.index[rows], self.expand)
 
     @cached_property
     def limits(self) -> FloatArray:
-        """Smallest and largest value of each column, (2, n_columns)."""
+        """Smallest and largest value of each column, (2, n_columns); inf and -inf where every
+        cell is missing."""
         low, high = np.full((2, self.shape[1]), [[np.inf], [-np.inf]])
         for _, block in blocks(self):
-            np.minimum(low, block.min(axis=0), out=low)
-            np.maximum(high, block.max(axis=0), out=high)
+            np.fmin(low, np.fmin.reduce(block, axis=0), out=low)
+            np.fmax(high, np.fmax.reduce(block, axis=0), out=high)
         return np.stack([low, high])
+
+    @cached_property
+    def has_missing(self) -> BoolArray:
+        """Which columns have a cell that is NaN, (n_columns,)."""
+        found = np.zeros(self.shape[1], dtype=bool)
+        for _, block in blocks(self):
+            found |= missing_in(block)
+        return found
 
 
 DenseRows: TypeAlias = "FloatArray | PickedRows"
@@ -59,6 +73,16 @@ DenseRows: TypeAlias = "FloatArray | PickedRows"
 
 def is_dense(X: Any) -> bool:
     return isinstance(X, (np.ndarray, PickedRows))
+
+
+def missing_in(block: FloatArray) -> BoolArray:
+    """Which columns of an array have a cell that is NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        # The sum of a column is NaN if a cell is, or if infinite sums meet: one pass, no copy.
+        suspects = np.flatnonzero(np.isnan(block.sum(axis=0)))
+    found = np.zeros(block.shape[1], dtype=bool)
+    found[suspects] = np.isnan(block[:, suspects]).any(axis=0)
+    return found
 
 
 def all_rows(X: Any) -> Any:
@@ -94,10 +118,11 @@ def blocks(X: DenseRows, columns: IntArray | None = None) -> Iterator[tuple[slic
 def _part(X: DenseRows, rows: slice, columns: IntArray | None) -> FloatArray:
     if isinstance(X, PickedRows):
         table, index = X.table, X.index[rows]
-        if columns is not None and table.shape[1] > WIDE * len(columns):
+        if X.expand is None and columns is not None and table.shape[1] > WIDE * len(columns):
             return table[np.ix_(index, columns)]
         # ``take`` is twice as fast, but of a table that is not C-ordered it copies the whole.
         part = table.take(index, axis=0) if table.flags.c_contiguous else table[index]
+        part = part if X.expand is None else X.expand(part)
     else:
         part = X[rows]
     return part if columns is None else part.take(columns, axis=1)

@@ -17,20 +17,22 @@ import numpy as np
 
 from geomix.arrays import CenteredSparse, IntArray
 from geomix.budget import Clusters, find_clusters
+from geomix.expand import Expand, expanded, fit_expand
 from geomix.features import Features, make_features
 from geomix.lift import (
     IdentityLift,
     Lift,
+    PassThrough,
     Standardize,
     draw_fourier,
     fit_standardize,
     median_gamma,
-    pass_through,
     with_rotation,
 )
 from geomix.picked import is_dense
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range
+from geomix.schema import Table
 from geomix.spline import fit_spline
 from geomix.streams import stream
 
@@ -51,15 +53,19 @@ ROWS_PER_PLANE = 10
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """``rows.X`` and ``held_out.X`` are standardised (and rotated); ``raw`` are both before.
+    """``rows.X`` and ``held_out.X`` are standardised (and rotated).
 
-    clusters : the budget's, or as many as the user wants.
+    encoded, encoded_held_out : the same rows as numbers and codes of levels (or sparse), as
+    ``table`` describes them;  clusters : the budget's, or as many as the user wants.
     """
 
+    table: Table
+    encoded: Rows
+    encoded_held_out: Rows | None
+    expand: Expand | None
     standardize: Standardize
     rows: Rows
     held_out: Rows | None
-    raw: tuple[Rows, Rows | None]
     clusters: Clusters
     recipe: Recipe
     seed: int
@@ -99,18 +105,19 @@ class Preparation:
                 features = self._spline_features()
             else:
                 made = self._lift(*key)
-                features = make_features(self.standardize, made, self.rows, self.held_out)
+                way = self.expand, self.standardize, made
+                features = make_features(*way, self.rows, self.held_out)
             if features.rows.X.shape[0] * features.rows.X.shape[1] > MOST_NUMBERS_TO_KEEP:
                 return features
             self._made[key] = features
         return self._made[key]
 
     def _spline_features(self) -> Features:
-        rows, held_out = self.raw
-        n_columns = rows.X.shape[1]
+        rows, n_levels = self.encoded, self.table.n_levels
         n_knots = min(self.recipe.n_knots, max(len(rows) // ROWS_PER_KNOT, FEWEST_KNOTS))
-        lift = fit_spline(rows.X, rows.weight, np.zeros(n_columns, dtype=np.intp), n_knots)
-        return make_features(pass_through(n_columns), lift, rows, held_out)
+        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots)
+        way = None, PassThrough(len(n_levels)), lift
+        return make_features(*way, rows, self.encoded_held_out)
 
     def _lift(self, lift: str, gamma_factor: float | None) -> Lift:
         recipe, n_inputs = self.recipe, self.standardize.n_outputs
@@ -128,24 +135,36 @@ class Preparation:
 def prepare(
     rows: Rows,
     held_out: Rows | None,
+    table: Table,
     n_classes: int,
     wanted: IntArray | None,
     recipe: Recipe,
     seed: int,
 ) -> Preparation:
-    """Standardise, rotate and cluster ``rows``; carry ``held_out`` along."""
+    """Expand, standardise, rotate and cluster ``rows``; carry ``held_out`` along."""
+    expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
+    X = expanded(rows.X, expand)
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
-    varying = column_range(rows.X).varying
-    standardize = fit_standardize(rows.X, rows.weight, varying, center_and_scale=recipe.standardize)
+    varying = column_range(X).varying
+    standardize = fit_standardize(
+        X,
+        rows.weight,
+        varying,
+        center_and_scale=recipe.standardize,
+        keep_unit=None if expand is None else expand.is_indicator,
+    )
     keep = _axes_to_keep(recipe.pca, standardize.n_outputs)
-    if keep is not None and is_dense(rows.X):
-        standardize = with_rotation(standardize, rows.X, rows.weight, keep)
-    ready = Rows(standardize(rows.X), rows.y, rows.weight)
+    if keep is not None and is_dense(X):
+        standardize = with_rotation(standardize, X, rows.weight, keep)
+    ready = Rows(standardize(X), rows.y, rows.weight)
     judges = None
     if held_out is not None:
-        judges = Rows(standardize(held_out.X), held_out.y, held_out.weight)
+        V = standardize(expanded(held_out.X, expand))
+        judges = Rows(V, held_out.y, held_out.weight)
     clusters = find_clusters(ready, n_classes, wanted, recipe, seed)
-    return Preparation(standardize, ready, judges, (rows, held_out), clusters, recipe, seed)
+    return Preparation(
+        table, rows, held_out, expand, standardize, ready, judges, clusters, recipe, seed
+    )
 
 
 def _axes_to_keep(pca: Any, n_columns: int) -> Any:

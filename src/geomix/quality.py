@@ -11,22 +11,33 @@ import numpy as np
 from geomix.arrays import IntArray
 from geomix.errors import DataQualityWarning
 from geomix.rows import ColumnRange
+from geomix.schema import Table
 
 
 def warn_about(
-    columns: ColumnRange, names: tuple[str, ...], classes: Any, codes: IntArray, n_planes: Any
+    columns: ColumnRange, table: Table, classes: Any, codes: IntArray, n_planes: Any
 ) -> None:
     """One ``DataQualityWarning`` for each concern about the columns and classes of a table."""
     counts = np.bincount(codes, minlength=len(classes))
     for concern in [
-        *_about_columns(columns, names),
+        *_about_columns(columns, table),
         *_about_classes(classes.tolist(), counts, n_planes),
     ]:
         warnings.warn(concern, DataQualityWarning, stacklevel=5)
 
 
-def _about_columns(columns: ColumnRange, names: tuple[str, ...]) -> list[str]:
+def _about_columns(columns: ColumnRange, table: Table) -> list[str]:
+    names = table.names
     concerns = [
+        f"Column {names[j]!r} is 100 % missing and is dropped." for j in columns.all_missing
+    ]
+    concerns += [
+        f"Column {column.name!r} has another level in every row, which teaches nothing. If it is "
+        "an identifier, drop it."
+        for column in table.columns
+        if column.has_other and not column.levels
+    ]
+    concerns += [
         f"Column {names[j]!r} varies by less than 1e-300 and is taken as constant."
         for j in columns.nearly_constant
     ]

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.kernel import TrainingRows, training_rows
-from geomix.picked import PickedRows, blocks, is_dense
+from geomix.picked import PickedRows, all_rows, blocks, is_dense
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
 SMALLEST_SPREAD = 1e-300
@@ -49,10 +49,11 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class ColumnRange:
-    """Smallest and largest value of each column, and which columns vary."""
+    """Smallest and largest value of each column, which have missing cells, and which vary."""
 
     low: FloatArray
     high: FloatArray
+    has_missing: BoolArray
 
     @property
     def half_spread(self) -> FloatArray:
@@ -60,8 +61,14 @@ class ColumnRange:
         return self.high / 2.0 - self.low / 2.0
 
     @property
+    def all_missing(self) -> IntArray:
+        return np.flatnonzero(self.low > self.high)
+
+    @property
     def varying(self) -> IntArray:
-        return np.flatnonzero(self.half_spread >= SMALLEST_SPREAD)
+        """Columns whose values vary, or are there in some rows and missing in others."""
+        partly = self.has_missing & (self.low <= self.high)
+        return np.flatnonzero(partly | (self.half_spread >= SMALLEST_SPREAD))
 
     @property
     def nearly_constant(self) -> IntArray:
@@ -71,11 +78,13 @@ class ColumnRange:
 
 def column_range(X: Any) -> ColumnRange:
     if isinstance(X, PickedRows):
-        return ColumnRange(*X.limits)
-    low, high = X.min(axis=0), X.max(axis=0)
-    if not isinstance(X, np.ndarray):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
-    return ColumnRange(low.astype(np.float64), high.astype(np.float64))
+        low, high = X.limits
+        return ColumnRange(low, high, X.has_missing)
+    if isinstance(X, np.ndarray):
+        return column_range(all_rows(X))
+    low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    complete = np.zeros(X.shape[1], dtype=bool)
+    return ColumnRange(low.astype(np.float64), high.astype(np.float64), complete)
 
 
 def distinct_rows(rows: Rows, columns: ColumnRange) -> Rows:
@@ -95,7 +104,8 @@ def _row_keys(X: Any, columns: ColumnRange) -> FloatArray:
     """One number per row that equal rows share and different rows, in practice, do not."""
     kept = columns.varying
     direction = np.random.default_rng(20250917).uniform(0.5, 1.0, len(kept))
-    step = direction / columns.half_spread[kept]
+    spread = columns.half_spread[kept]
+    step = direction / np.where(spread >= SMALLEST_SPREAD, spread, 1.0)
     half_low = columns.low[kept] / 2.0
     if not is_dense(X):
         keys: FloatArray = np.asarray(X[:, kept] @ (step / 2.0)) - half_low @ step
@@ -104,8 +114,11 @@ def _row_keys(X: Any, columns: ColumnRange) -> FloatArray:
     for rows, block in blocks(X, kept):
         # Column by column, so that a row's key does not depend on where the row stands.
         key = keys[rows]
-        for j in range(len(kept)):
-            key += (block[:, j] / 2.0 - half_low[j]) * step[j]
+        for j, column in enumerate(kept):
+            part = (block[:, j] / 2.0 - half_low[j]) * step[j]
+            if columns.has_missing[column]:  # a place beyond all values
+                part = np.where(np.isnan(part), 2.0 * direction[j], part)
+            key += part
     return keys
 
 
@@ -113,7 +126,10 @@ def _rows_equal(first: Any, second: Any) -> IntArray:
     if is_dense(first):
         equal = np.empty(len(first), dtype=bool)
         for (rows, one), (_, other) in zip(blocks(first), blocks(second), strict=True):
-            equal[rows] = (one == other).all(axis=1)
+            same = one == other
+            if not same.all():
+                same |= np.isnan(one) & np.isnan(other)
+            equal[rows] = same.all(axis=1)
         return equal
     differences = (first != second).sum(axis=1)
     return np.asarray(differences).ravel() == 0

@@ -9,15 +9,17 @@ depends on that row alone, to the last bit, and memory stays bounded.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.expand import Expand
 from geomix.lift import LARGEST_STANDARDIZED, Lift, Standardize
 from geomix.planes import Planes
 from geomix.pooling import pool, softmax
+from geomix.schema import Table
 
 ROWS_PER_BLOCK = 128
 
@@ -145,6 +147,7 @@ class NumpyScorer:
         standardize = self.predictor.standardize
         u = (row[standardize.kept] - standardize.mean) / standardize.scale
         u = np.clip(u, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED)
+        u = np.where(np.isnan(u), 0.0, u)  # a missing number adds nothing
         by_column = np.zeros(standardize.n_columns)
         by_column[standardize.kept] = self.contributions[plane] * u
         return by_column
@@ -172,3 +175,29 @@ def _check_out(out: Any, n_classes: int) -> None:
         raise TypeError("out must be an array of float64.")
     if out.shape != (n_classes,) or not out.flags.carray:
         raise ValueError(f"out must be a writeable, contiguous array of shape ({n_classes},).")
+
+
+@dataclass(frozen=True, eq=False)
+class TableScorer:
+    """One row of raw cells at a time: a list, a tuple, an array, or a dict by column name."""
+
+    table: Table
+    expand: Expand | None
+    scorer: Scorer
+
+    def __call__(self, row: Any, *, out: FloatArray | None = None) -> FloatArray:
+        return self.scorer(self._numbers(row), out=out)
+
+    def predict(self, row: Any) -> Any:
+        return self.scorer.predict(self._numbers(row))
+
+    def explain(self, row: Any) -> RowExplanation:
+        """With what each raw column adds, whatever it was expanded to."""
+        told = self.scorer.explain(self._numbers(row))
+        if told.contributions is None or self.expand is None:
+            return told
+        return replace(told, contributions=self.expand.by_column(told.contributions))
+
+    def _numbers(self, row: Any) -> FloatArray:
+        encoded = self.table.encode_row(row)
+        return encoded if self.expand is None else self.expand(encoded[None, :])[0]

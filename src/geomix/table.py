@@ -1,12 +1,13 @@
 """The door: frames, arrays and sparse matrices become clean rows of floats with names.
 
 What scikit-learn's own validation says well it says (shapes, names, lengths); what it lets
-pass or says without naming the place is checked here and in ``columns``: missing and infinite
-values by column, masks, what no float can hold.
+pass or says without naming the place is checked here and in ``columns``: infinite values by
+column, masks, what no float can hold, and missing values where they are not to be learnt.
 """
 
 from __future__ import annotations
 
+import numbers
 import reprlib
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +17,24 @@ import scipy.sparse
 import sklearn
 from sklearn.utils.validation import validate_data
 
-from geomix.arrays import IntArray
-from geomix.columns import check_columns, column_at, first_few, kind_of, missing_error, schema_of
-from geomix.errors import SchemaError
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.columns import (
+    Labels,
+    check_integers,
+    check_names_unique,
+    infinity_error,
+    is_category,
+    is_frame,
+    is_plain,
+    label_column,
+    missing_error,
+    names_differ,
+    number_column,
+    schema_of,
+)
+from geomix.errors import InvalidParameterError, SchemaError
 from geomix.picked import blocks
+from geomix.schema import Table, numbers_table
 
 # float32, as the types of NumPy, pandas and polars call it, and as Arrow's does.
 SINGLES = {"float32", "Float32", "float"}
@@ -27,40 +42,164 @@ SKLEARN_VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2]
 
 
 def read_rows(
-    estimator: Any, X: Any, *, reset: bool, name: str = "X", as_it_lies: bool = False
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    name: str = "X",
+    as_it_lies: bool = False,
+    table: Table | None = None,
 ) -> Any:
     """X as float64 C-ordered array or CSR matrix, checked against the estimator's columns.
 
     ``reset=True`` (fit) makes the estimator take the columns on; False (predict) holds X
     against them. ``name`` is what messages call the table. ``as_it_lies=True`` leaves a dense
     float32 table float32, and any order of its cells in memory, which saves a copy.
+
+    At fit a table that is not numbers by type comes as a list of its columns (numbers or
+    ``Labels``), from which ``levels.learn_table`` learns; later such a table is encoded by the
+    ``table`` that was learnt.
     """
     X = _as_table(X, name)
-    check_columns(X, name)
-    if reset and scipy.sparse.issparse(X):
-        _refuse_dense_only(estimator, name)
+    names = None if scipy.sparse.issparse(X) else [column for column, _ in schema_of(X)]
+    check_names_unique(names or [])
+    by_column = not scipy.sparse.issparse(X) and _is_mixed(estimator, X, table)
+    if not by_column:
+        check_integers(X)
+        if reset and scipy.sparse.issparse(X):
+            _refuse_dense_only(estimator, name)
+    rows = _validated(estimator, X, reset, as_it_lies, skip_check_array=by_column)
+    if by_column:
+        rows = _read_columns(estimator, X) if reset else _encoded(table, X)
+    elif scipy.sparse.issparse(rows):
+        rows = _plain_csr(rows)
+    return _checked(estimator, rows, name)
+
+
+def _is_mixed(estimator: Any, X: Any, table: Table | None) -> bool:
+    """Whether the table is to be read column by column, rather than as one array."""
+    if len(getattr(X, "shape", ())) != 2 or 0 in X.shape:
+        return False  # scikit-learn says what is wrong
+    if table is not None and table.has_categories:
+        return True
+    return not is_plain(X) or (table is None and bool(_declared(estimator, X).any()))
+
+
+def _validated(
+    estimator: Any, X: Any, reset: bool, as_it_lies: bool, *, skip_check_array: bool
+) -> Any:
+    settings: dict[str, Any] = {"skip_check_array": True}
+    if not skip_check_array:
+        settings = {
+            "accept_sparse": "csr",
+            "dtype": np.float32 if as_it_lies and _is_single(X) else np.float64,
+            "order": None if as_it_lies else "C",
+            "ensure_all_finite": False,
+        }
     try:
         # A longdouble may overflow on the way to float64: the check for infinity speaks of it.
         with np.errstate(over="ignore"):
-            rows = validate_data(
-                estimator,
-                _with_readable_names(X),
-                reset=reset,
-                accept_sparse="csr",
-                dtype=np.float32 if as_it_lies and _is_single(X) else np.float64,
-                order=None if as_it_lies else "C",
-                ensure_all_finite=False,
-            )
-    except (TypeError, OverflowError) as error:
-        raise _odd_cell(X) or error from None
+            return validate_data(estimator, _with_readable_names(X), reset=reset, **settings)
     except ValueError as error:
         if "feature names should match" in str(error):
-            raise SchemaError(_names_differ(estimator.feature_names_in_, X)) from error
+            given = [name for name, _ in schema_of(X)]
+            raise SchemaError(names_differ(estimator.feature_names_in_, given)) from error
         raise
-    if scipy.sparse.issparse(rows):
-        rows = _plain_csr(rows)
-    _check_finite(rows, column_names(estimator, rows.shape[1]), name)
+
+
+def _read_columns(estimator: Any, X: Any) -> list[FloatArray | Labels]:
+    """The columns of a table at fit: numbers, or labels where they are categories."""
+    declared = _declared(estimator, X)
+    columns: list[FloatArray | Labels] = []
+    for j, (name, dtype) in enumerate(schema_of(X)):
+        if declared[j] or is_category(X, j, name, dtype):
+            columns.append(label_column(X, j, name, dtype, declared=bool(declared[j])))
+        else:
+            columns.append(number_column(X, j, name, dtype))
+    return columns
+
+
+def _encoded(table: Table | None, X: Any) -> FloatArray:
+    names = [name for name, _ in schema_of(X)]
+    table = numbers_table(tuple(map(str, names))) if table is None else table
+    return table.encode(X)
+
+
+def _declared(estimator: Any, X: Any) -> BoolArray:
+    """Which columns ``categorical_features`` names, (n_columns,)."""
+    names = [name for name, _ in schema_of(X)]
+    declared = np.zeros(len(names), dtype=bool)
+    wanted = getattr(estimator, "categorical_features", None)
+    if wanted is None:
+        return declared
+    expected = "expected None, or a list of column names or positions, or a mask of booleans"
+    given = list(wanted) if np.ndim(wanted) == 1 else [wanted]
+    kinds = {_kind_of_mark(mark) for mark in given}
+    if np.ndim(wanted) != 1 or len(kinds) > 1 or "" in kinds:
+        raise InvalidParameterError(f"Got categorical_features={reprlib.repr(wanted)}; {expected}.")
+    if kinds == {"mask"}:
+        if len(given) != len(names):
+            raise InvalidParameterError(
+                f"Got a mask of {len(given)} categorical_features for {len(names)} columns."
+            )
+        return np.array(given, dtype=bool)
+    if kinds == {"name"} and not is_frame(X):
+        raise InvalidParameterError(
+            f"Got categorical_features={reprlib.repr(wanted)}, but X is an array, whose columns "
+            "have no names; give their positions."
+        )
+    place = {str(name): j for j, name in enumerate(names)}
+    for mark in given:
+        known = str(mark) in place if kinds == {"name"} else -len(names) <= mark < len(names)
+        if not known:
+            raise InvalidParameterError(
+                f"categorical_features names the column {mark!r}, which X does not have."
+            )
+        declared[place[str(mark)] if kinds == {"name"} else mark] = True
+    return declared
+
+
+def _kind_of_mark(mark: Any) -> str:
+    if isinstance(mark, (bool, np.bool_)):
+        return "mask"
+    if isinstance(mark, str):
+        return "name"
+    return "position" if isinstance(mark, numbers.Integral) else ""
+
+
+def _checked(estimator: Any, rows: Any, name: str) -> Any:
+    """The rows, once no cell is infinite, or missing where that is not to be learnt."""
+    if isinstance(rows, list):
+        names = column_names(estimator, len(rows))
+        missing, infinite = np.transpose([_count_odd(column) for column in rows])
+        n_rows = len(rows[0])
+    else:
+        values = rows if isinstance(rows, np.ndarray) else rows.data
+        # A sum is finite unless something in it is not (or it overflows): one pass, no copies.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):
+                return rows
+        names = column_names(estimator, rows.shape[1])
+        n_rows = rows.shape[0]
+        missing = _counts_by_column(rows, np.isnan)
+        infinite = _counts_by_column(rows, np.isinf)
+    learns = getattr(estimator, "missing", "learn") == "learn"
+    if missing.any() and not (learns and not scipy.sparse.issparse(rows)):
+        found = {names[j]: (int(missing[j]), n_rows) for j in np.flatnonzero(missing)}
+        raise missing_error(found, name)
+    if infinite.any():
+        where = [f"{names[j]}: {infinite[j]} of {n_rows}" for j in np.flatnonzero(infinite)]
+        raise infinity_error(where, name)
+    if missing.any() and isinstance(rows, np.ndarray) and rows.dtype == np.float32:
+        return rows.astype(np.float64)  # only complete tables are worth training in float32
     return rows
+
+
+def _count_odd(column: FloatArray | Labels) -> tuple[int, int]:
+    """Missing and infinite cells of a column."""
+    if isinstance(column, Labels):
+        return int((column.codes < 0).sum()), 0
+    return int(np.isnan(column).sum()), int(np.isinf(column).sum())
 
 
 def _is_single(X: Any) -> bool:
@@ -116,27 +255,6 @@ def column_names(estimator: Any, n_columns: int) -> tuple[str, ...]:
     return tuple(f"x{j}" for j in range(n_columns))
 
 
-def _check_finite(rows: Any, names: tuple[str, ...], table: str) -> None:
-    values = rows if isinstance(rows, np.ndarray) else rows.data
-    # A sum is finite unless something in it is not (or it overflows): one pass, no copies.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return
-    n_rows = rows.shape[0]
-    counts = _counts_by_column(rows, np.isnan)
-    if counts.any():
-        found = {names[j]: (int(counts[j]), n_rows) for j in np.flatnonzero(counts)}
-        raise missing_error(found, table)
-    counts = _counts_by_column(rows, np.isinf)
-    where = [f"{names[j]}: {counts[j]} of {n_rows}" for j in np.flatnonzero(counts)]
-    if where:
-        raise ValueError(
-            f"Input {table} contains infinity or a value too large for float64 "
-            f"({first_few(where)}). Replace or drop them; an infinite value is never taken as "
-            "missing."
-        )
-
-
 def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
     if isinstance(rows, np.ndarray):
         counts = np.zeros(rows.shape[1], dtype=np.intp)
@@ -172,33 +290,3 @@ def _refuse_dense_only(estimator: Any, name: str) -> None:
                 f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use "
                 f"lift='linear' without pca, or {name}.toarray() if that fits in memory."
             )
-
-
-def _odd_cell(X: Any) -> Exception | None:
-    """An error that names the first cell of an object column that no float can hold."""
-    for position, (name, dtype) in enumerate(schema_of(X)):
-        cells = column_at(X, position).tolist() if kind_of(dtype) == "objects" else []
-        for row, cell in enumerate(cells):
-            place = f"Column {name!r}, row {row} holds {reprlib.repr(cell)}"
-            try:
-                float(cell) if cell is not None else None
-            except OverflowError:
-                return ValueError(f"{place}, too large for a float64.")
-            except TypeError as reason:
-                return TypeError(f"{place}: {reason}.")
-    return None
-
-
-def _names_differ(expected: Any, X: Any) -> str:
-    """In scikit-learn's words, but with every name and not only the first five."""
-    known, given = set(expected), {name for name, _ in schema_of(X)}
-    message = "The feature names should match those that were passed during fit.\n"
-    for title, names in {
-        "Feature names unseen at fit time": given - known,
-        "Feature names seen at fit time, yet now missing": known - given,
-    }.items():
-        if names:
-            message += f"{title}:\n" + "".join(f"- {name}\n" for name in sorted(names))
-    if given == known:
-        message += "Feature names must be in the same order as they were in fit.\n"
-    return message
