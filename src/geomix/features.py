@@ -8,7 +8,7 @@ its rows are orthonormal, so training v is training w with fewer numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geomix import kernel
 from geomix.arrays import FloatArray, Matrix
@@ -33,7 +33,7 @@ class Features:
         """Planes over the lift's own features, from planes over these."""
         if self.basis is None:
             return planes
-        return Planes(planes.weights @ self.basis, planes.biases, planes.class_start)
+        return replace(planes, weights=planes.weights @ self.basis)
 
 
 def make_features(

@@ -15,6 +15,7 @@ from geomix.folds import Candidate, Fitted, Fold, Watch, train_on_fold
 from geomix.history import History
 from geomix.model import GeometricMixture
 from geomix.picked import is_dense
+from geomix.planes import committee
 from geomix.preparation import Preparation, prepare
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
@@ -26,6 +27,9 @@ from geomix.streams import stream
 FEWEST_ROWS_TO_HOLD_OUT = 50
 # More rows than this, to train on or held out, do not make the choice better, only slower.
 MOST_ROWS_TO_CHOOSE_FROM = 20_000
+# A committee evens out which of many good optima training fell into; many rows leave few.
+MEMBERS = 8
+MOST_ROWS_FOR_COMMITTEE = 20_000
 
 
 @dataclass(frozen=True)
@@ -101,12 +105,21 @@ def fit_model(
     folds = _Folds(task, _splits(task, history))
     choice = _choose(folds, task, history, watch)
     final = folds.final
-    fitted = train_on_fold(choice.candidate, final, task.recipe, watch, "fit", choice.n_iter)
+    without = folds.without_each_part(choice.candidate)
+    members = [
+        train_on_fold(choice.candidate, fold, task.recipe, watch, "fit", choice.n_iter)
+        for fold in ([Fold(final.preparation, train) for train, _ in without] or [final])
+    ]
+    fitted = members[0]
     _record(fitted, final, history)
-    temperature = _temperature(fitted, choice, recipe)
-    planes = fitted.features.expanded(fitted.trained.planes)
-    if task.wanted is not None and (planes.per_class < task.wanted).any():
-        fewer = classes[planes.per_class < task.wanted].tolist()
+    if without and recipe.calibrate:
+        temperature = _temperature_of(members, [left_out for _, left_out in without], recipe)
+    else:
+        temperature = _temperature(fitted, choice, recipe)
+    planes = fitted.features.expanded(committee([one.trained.planes for one in members]))
+    per_class = planes.per_class // planes.n_members
+    if task.wanted is not None and (per_class < task.wanted).any():
+        fewer = classes[per_class < task.wanted].tolist()
         history.notes.append(f"Fewer planes than asked for in {fewer!r}: one per distinct row.")
     if class_weight is not None and recipe.correct_prior:
         # Weighting by w_c multiplies the posterior by w_c; taking log w_c off the calibrated
@@ -213,6 +226,17 @@ class _Folds:
         judge = task.valid if valid is None else task.rows.take(self._sampled(valid))
         return [Fold(task.prepared(task.rows.take(self._sampled(train)), judge))]
 
+    def without_each_part(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
+        """Rows of each member of a committee, and those left out; none for a single model."""
+        task, preparation = self.task, self.final.preparation
+        wanted = task.recipe.n_members
+        if wanted == "auto":
+            wanted = MEMBERS if len(task.rows) <= MOST_ROWS_FOR_COMMITTEE else 1
+        several = preparation.clusters_of(candidate.n_planes).planes_per_class.max() > 1
+        if candidate.lift != "spline" or not several or not task.refit or wanted == 1:
+            return []
+        return stratified_folds(task.rows.y, wanted, stream(task.seed, "members"))
+
     def _sampled(self, index: IntArray) -> IntArray:
         if len(index) <= MOST_ROWS_TO_CHOOSE_FROM:
             return index
@@ -259,6 +283,19 @@ def _temperature(fitted: Fitted, choice: _Choice, recipe: Recipe) -> float:
         return choice.temperature
     scores = fitted.held_out_scores(recipe.sharpness)
     return fit_temperature(scores, fitted.valid.y, fitted.valid.weight, PRIOR_SCALE)
+
+
+def _temperature_of(members: list[Fitted], left_out: list[IntArray], recipe: Recipe) -> float:
+    """From every row, judged by the member that has not seen it."""
+    judged = [one.features.rows.take(rows) for one, rows in zip(members, left_out, strict=True)]
+    S = np.concatenate(
+        [
+            rows.prepared.class_scores(one.trained.planes, recipe.sharpness)
+            for one, rows in zip(members, judged, strict=True)
+        ]
+    )
+    y = np.concatenate([rows.y for rows in judged])
+    return fit_temperature(S, y, np.concatenate([rows.weight for rows in judged]), PRIOR_SCALE)
 
 
 def _record(fitted: Fitted, final: Fold, history: History) -> None:

@@ -4,16 +4,21 @@
 
 Shapes: ``weights`` (n_planes, n_inputs), ``biases`` (n_planes,), and ``class_start``
 (n_classes + 1,), so that class c owns planes ``class_start[c]:class_start[c + 1]``.
+
+A committee is several such models over the same features, asked together: the planes of a class
+are those of the first member, then those of the second, and so on, equally many each. A class's
+score is the mean of its members' soft-ORs, and a plane's responsibility its share of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray, Matrix
+from geomix.pooling import pool
 
 
 def class_starts(planes_per_class: Sequence[int] | IntArray) -> IntArray:
@@ -28,6 +33,7 @@ class Planes:
     weights: FloatArray
     biases: FloatArray
     class_start: IntArray
+    n_members: int = 1
 
     @property
     def n_planes(self) -> int:
@@ -51,6 +57,15 @@ class Planes:
         """The class of each plane."""
         return np.repeat(np.arange(self.n_classes), self.per_class)
 
+    def pooled(self, Z: FloatArray, sharpness: float) -> tuple[FloatArray, FloatArray]:
+        """Class scores (n_rows, n_classes) and responsibilities (n_rows, n_planes)."""
+        if self.n_members == 1:
+            return pool(Z, self.class_start, sharpness)
+        each = np.repeat(self.per_class // self.n_members, self.n_members)
+        S, A = pool(Z, class_starts(each), sharpness)
+        S = S.reshape(len(Z), self.n_classes, self.n_members).mean(axis=2)
+        return S, A / self.n_members
+
     def scores(self, Phi: Matrix) -> FloatArray:
         """z = Phi W' + b, shape (n_rows, n_planes)."""
         Z: FloatArray = Phi @ self.weights.T
@@ -64,15 +79,29 @@ class Planes:
     def with_vector(self, vector: FloatArray) -> Planes:
         """The same layout of planes with the numbers of ``vector``."""
         split = self.weights.size
-        return Planes(vector[:split].reshape(self.weights.shape), vector[split:], self.class_start)
+        weights = vector[:split].reshape(self.weights.shape)
+        return replace(self, weights=weights, biases=vector[split:])
 
     def with_class_bias(self, shift: FloatArray) -> Planes:
         """Add ``shift[c]`` to every bias of class c, which adds it to that class's score."""
-        return Planes(self.weights, self.biases + shift[self.class_of], self.class_start)
+        return replace(self, biases=self.biases + shift[self.class_of])
 
     def through(self, matrix: FloatArray, offset: FloatArray) -> Planes:
         """The same scores read before an affine map: planes over x when u = matrix x + offset.
 
         w . (M x + o) + b = (M' w) . x + (b + w . o)
         """
-        return Planes(self.weights @ matrix, self.biases + self.weights @ offset, self.class_start)
+        biases = self.biases + self.weights @ offset
+        return replace(self, weights=self.weights @ matrix, biases=biases)
+
+
+def committee(members: Sequence[Planes]) -> Planes:
+    """Models over the same features and with the same planes per class, asked together."""
+    first = members[0]
+    order = np.argsort(np.concatenate([one.class_of for one in members]), kind="stable")
+    return Planes(
+        np.concatenate([one.weights for one in members])[order],
+        np.concatenate([one.biases for one in members])[order],
+        first.class_start * len(members),
+        len(members),
+    )

@@ -56,6 +56,7 @@ PAPER: Mapping[str, Any] = {
     "patience": 12,
     "calibrate": True,
     "refit": False,
+    "n_members": 1,
 }
 
 
@@ -116,6 +117,7 @@ class Recipe:
     patience: int = 12
     calibrate: bool = True
     refit: bool = True
+    n_members: Any = "auto"
 
     def __post_init__(self) -> None:
         self._check_choices()
@@ -162,12 +164,13 @@ class Recipe:
             _refuse("n_planes", value, f'"auto", "silhouette", {expected}')
 
     def _check_counts(self) -> None:
-        for name in ("max_planes", "n_frequencies", "batch_size", "max_iter", "patience"):
+        may_be_auto = ("n_frequencies", "n_members")
+        for name in ("max_planes", "batch_size", "max_iter", "patience", *may_be_auto):
             value = getattr(self, name)
-            if name == "n_frequencies" and _is_auto(value):
+            if name in may_be_auto and _is_auto(value):
                 continue
             if not _is_int(value) or value < 1:
-                auto = '"auto" or ' if name == "n_frequencies" else ""
+                auto = '"auto" or ' if name in may_be_auto else ""
                 _refuse(name, value, auto + "an integer of at least 1")
             self._set(name, int(value))
         if not _is_int(self.n_knots) or not 2 <= self.n_knots <= MOST_KNOTS:

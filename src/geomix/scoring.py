@@ -18,7 +18,7 @@ from geomix.arrays import FloatArray
 from geomix.expand import Expand
 from geomix.lift import LARGEST_STANDARDIZED, Lift, Standardize
 from geomix.planes import Planes
-from geomix.pooling import pool, softmax
+from geomix.pooling import softmax
 from geomix.schema import Table
 
 ROWS_PER_BLOCK = 128
@@ -84,7 +84,7 @@ class NumpyPredictor:
         return self.planes.scores(self.lift(self.standardize(block)))
 
     def _pool(self, block: Any) -> tuple[FloatArray, FloatArray]:
-        return pool(self._plane_scores(block), self.planes.class_start, self.sharpness)
+        return self.planes.pooled(self._plane_scores(block), self.sharpness)
 
     def _scores(self, block: Any) -> FloatArray:
         return self._pool(block)[0] / self.temperature

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -360,4 +360,4 @@ def _cap_norms(planes: Planes, largest: float | None) -> Planes:
         return planes
     norms = np.linalg.norm(planes.weights, axis=1, keepdims=True)
     shrink = np.minimum(1.0, largest / np.maximum(norms, np.finfo(float).tiny))
-    return Planes(planes.weights * shrink, planes.biases, planes.class_start)
+    return replace(planes, weights=planes.weights * shrink)
