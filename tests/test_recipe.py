@@ -19,7 +19,7 @@ CHOICES = {
     "early_stopping": ("auto", "calibrated", "plain", "off"),
     "schedule": ("cosine", "exponential", "constant"),
 }
-COUNTS = ("max_planes", "n_frequencies", "batch_size", "max_iter", "patience")
+COUNTS = ("max_planes", "n_frequencies", "batch_size", "max_iter", "patience", "n_members")
 SWITCHES = ("orthogonal", "standardize", "correct_prior", "calibrate", "refit")
 # Smallest and largest value that is accepted, both included.
 RANGES = {
@@ -38,7 +38,7 @@ RANGES = {
     "max_weight_norm": (1e-12, 1e100),
     "pca": (1e-6, 1.0),
 }
-MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "relief", "gamma", "pca")
+MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "relief", "gamma", "pca", "n_members")
 MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca")
 
 

@@ -80,7 +80,9 @@ def train_planes(
     )
     solver = recipe.solver
     if solver == "auto":
-        solver = "lbfgs" if len(train) * planes.weights.size <= LARGEST_FULL_BATCH else "adam"
+        # Codes are looked up, not multiplied: a pass over them is always worth it.
+        is_small = len(train) * planes.weights.size <= LARGEST_FULL_BATCH
+        solver = "lbfgs" if is_small or isinstance(train.X, Binned) else "adam"
     if planes.n_inputs == 0:  # only biases: they start at their optimum, and Adam would wander
         solver = "lbfgs"
     if solver == "lbfgs":
