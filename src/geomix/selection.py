@@ -1,16 +1,16 @@
 """Which lift, how many planes, which penalty: candidates compete on held-out likelihood.
 
 From simple to rich: linear with one plane per class, linear with the budget's planes, spline with
-one, spline with several, Fourier with one, Fourier with the budget's. Each looks for its penalty
+one, Fourier with one, Fourier with the budget's, spline with several. Each looks for its penalty
 by steps of ten. On few rows a richer one has to beat a simpler one by more than the noise of the
 comparison: there the best of twenty candidates is mostly the luckiest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,9 @@ ITERATIONS_PER_TRIAL = 100
 PENALTY_HANDICAP = 0.25
 # A candidate this many standard errors behind the best so far is not tried on further folds.
 BEATEN_ERRORS = 2.5
+BEATEN_ERRORS_OF_FEW = 1.5  # where a richer one must be ahead by that much anyway
+# A kind whose first candidate has this many times the loss of the best is not searched further.
+HOPELESS = 1.5
 FEWEST_ROWS_TO_TELL = 50
 
 
@@ -70,9 +73,6 @@ class Measured:
         )
 
 
-Measure: TypeAlias = "Callable[[Candidate], Measured]"
-
-
 def default_candidate(
     recipe: Recipe, *, lift: str, n_planes: int | None = None, relief: float = 0.0
 ) -> Candidate:
@@ -94,52 +94,57 @@ def choose_candidate(
 
     ``handicap`` is how many standard errors worse a simpler model may be and still win.
     """
-    measured: dict[Candidate, Measured] = {}
-
-    def measure(candidate: Candidate) -> Measured:
-        if candidate not in measured:
-            rival = min(measured.values(), key=lambda m: m.loss, default=None)
-            measured[candidate] = _measure(candidate, folds, recipe, watch, rival)
-        return measured[candidate]
-
-    finalists = list(_finalists(folds, recipe, lifts, measure, handicap))
-    return _simplest_of_the_best(finalists, handicap), list(measured.values())
-
-
-def _finalists(
-    folds: list[Fold],
-    recipe: Recipe,
-    lifts: tuple[str, ...],
-    measure: Measure,
-    handicap: float,
-) -> Iterator[Measured]:
-    """The best of every kind of model, simple kinds first."""
-    several = folds[0].preparation.clusters.planes_per_class.max() > 1
-    search = _Search(recipe, measure, handicap)
-    for lift in lifts:
-        if recipe.n_planes != "auto":
-            yield from search.given(lift)
-            continue
-        simple = search.tuned(search.best_width(default_candidate(recipe, lift=lift, n_planes=1)))
-        yield simple
-        if lift == "spline":
-            yield from search.rich(simple)
-        elif lift == "linear" and several:
-            yield search.tuned(measure(default_candidate(recipe, lift=lift)))
-        elif several:
-            # One plane has found the width and penalty already. Several planes take the most
-            # time of all, and where they start behind no penalty has brought them forward.
-            start = measure(replace(simple.candidate, n_planes=None))
-            yield start if start.loss >= simple.loss else search.tuned(start)
+    search = _Search(folds, recipe, watch, handicap)
+    finalists = list(search.finalists(lifts))
+    return _simplest_of_the_best(finalists, handicap), list(search.measured.values())
 
 
 @dataclass(frozen=True)
 class _Search:
     """Walks from candidate to candidate while the held-out loss falls."""
 
+    folds: list[Fold]
     recipe: Recipe
-    measure: Measure
+    watch: Watch | None
     handicap: float
+    measured: dict[Candidate, Measured] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Measured | None:
+        """The best so far, of any kind."""
+        return min(self.measured.values(), key=lambda m: m.loss, default=None)
+
+    def measure(self, candidate: Candidate) -> Measured:
+        if candidate not in self.measured:
+            beaten = BEATEN_ERRORS if self.handicap == 0.0 else BEATEN_ERRORS_OF_FEW
+            self.measured[candidate] = _measure(
+                candidate, self.folds, self.recipe, self.watch, self.best, beaten
+            )
+        return self.measured[candidate]
+
+    def is_hopeless(self, start: Measured) -> bool:
+        """So far behind the best of any kind that no penalty will bring it forward."""
+        return self.best is not None and start.loss > HOPELESS * self.best.loss
+
+    def finalists(self, lifts: tuple[str, ...]) -> Iterator[Measured]:
+        """The best of every kind of model, simple kinds first."""
+        if self.recipe.n_planes != "auto":
+            for lift in lifts:
+                yield from self.given(lift)
+            return
+        simple = {}
+        for lift in lifts:
+            first = default_candidate(self.recipe, lift=lift, n_planes=1)
+            simple[lift] = self.tuned(self.best_width(first))
+            yield simple[lift]
+            if lift != "spline" and self._has_clusters:
+                yield self.by_budget(simple[lift])
+        if "spline" in simple:
+            yield from self.rich(simple["spline"])
+
+    @property
+    def _has_clusters(self) -> bool:
+        return bool(self.folds[0].preparation.clusters.planes_per_class.max() > 1)
 
     def given(self, lift: str) -> Iterator[Measured]:
         """Planes as the user wants them, or as the silhouette says."""
@@ -147,25 +152,32 @@ class _Search:
             first = default_candidate(self.recipe, lift=lift, relief=relief)
             yield self.tuned(self.best_width(first))
 
+    def by_budget(self, simple: Measured) -> Measured:
+        """As many planes as the silhouette says."""
+        if simple.candidate.lift == "linear":
+            return self.tuned(self.measure(default_candidate(self.recipe, lift="linear")))
+        # One plane has found the width and penalty already. Several planes take the most time
+        # of all, and where they start behind no penalty has brought them forward.
+        start = self.measure(replace(simple.candidate, n_planes=None))
+        return start if start.loss >= simple.loss else self.tuned(start)
+
     def rich(self, simple: Measured) -> Iterator[Measured]:
-        """Several spline planes, then more of them with the relief that did better."""
+        """Several spline planes, with the relief that does better, then more of them."""
         few, *many = [n for n in RICH_PLANES if n <= self.recipe.max_planes] or [1]
         if few == 1:
             return
-        best = None
+        starts = []
         for relief in self._reliefs:
             first = replace(simple.candidate, n_planes=few, relief=relief)
             if self.recipe.l2 == "auto":
                 # The mean plane keeps the penalty that suited one plane alone.
                 first = _with_l2(first, first.l2 / (1.0 - relief))
-            start = self.measure(first)
-            # On few rows the search would find the luckiest of many, and take the longest.
-            if self.handicap > 0.0 and start.loss >= simple.loss:
-                continue
-            tuned = self.tuned(start)
-            best = tuned if best is None or tuned.loss < best.loss else best
-        if best is None:
+            starts.append(self.measure(first))
+        start = min(starts, key=lambda m: m.loss)
+        # On few rows the search would find the luckiest of many, and take the longest.
+        if self.is_hopeless(start) or (self.handicap > 0.0 and start.loss >= simple.loss):
             return
+        best = self.tuned(start)
         yield best
         for n_planes in many:
             # A plane that answers for fewer rows is penalised more (usage): take that back.
@@ -197,7 +209,7 @@ class _Search:
 
     def tuned(self, start: Measured) -> Measured:
         """The penalty stepped by ten, one way then the other, while that helps."""
-        if self.recipe.l2 != "auto":
+        if self.recipe.l2 != "auto" or self.is_hopeless(start):
             return start
         best = start
         for factor in (10.0, 0.1):
@@ -206,7 +218,7 @@ class _Search:
                 if other.loss >= best.loss:
                     break
                 best = other
-        if best.candidate.lift == "spline":
+        if best.candidate.lift == "spline" and self.handicap == 0.0:
             middle = best
             for factor in (10.0**0.5, 10.0**-0.5):
                 if stepped := _step(middle.candidate, factor):
@@ -256,6 +268,7 @@ def _measure(
     recipe: Recipe,
     watch: Watch | None,
     rival: Measured | None,
+    beaten_errors: float,
 ) -> Measured:
     """Train and judge on every fold, or on the first few where the rival is clearly better."""
     limit = min(recipe.max_iter, ITERATIONS_PER_TRIAL)
@@ -268,7 +281,7 @@ def _measure(
         temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], recipe)
         if rival is not None and FEWEST_ROWS_TO_TELL <= len(S) < len(y):
             excess = _excess(row_losses, rival.row_losses[: len(S)], weight[: len(S)])
-            if excess.mean > BEATEN_ERRORS * excess.error:
+            if excess.mean > beaten_errors * excess.error:
                 rest = rival.row_losses[len(S) :] + excess.mean
                 row_losses = np.concatenate([row_losses, rest])
                 break

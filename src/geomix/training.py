@@ -103,7 +103,8 @@ class _Run:
     phase: str
     max_iter: int
     n_before: int
-    records: list[Record] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)  # of the final training alone
+    n_done: int = 0
     best_planes: Planes | None = None
     best_loss: float = np.inf
     n_best: int = 0
@@ -141,10 +142,11 @@ class _Run:
 
         ``judge=False`` leaves the held-out rows unasked: these planes are not for keeping.
         """
-        iteration = len(self.records) + 1
+        iteration = self.n_done = self.n_done + 1
         valid_loss = self.valid_loss(planes) if self.is_judged and judge else None
         record = Record(self.phase, iteration, sharpness, loss, valid_loss, learning_rate)
-        self.records.append(record)
+        if self.phase == "fit":
+            self.records.append(record)
         if valid_loss is not None:
             # Waiting ends only with a gain that matters; any gain is worth remembering.
             gain = self.best_loss - valid_loss
@@ -155,8 +157,10 @@ class _Run:
 
     def steps_done(self, sharpness: float, losses: list[float]) -> None:
         """Record iterations that nobody judged or watched."""
-        for iteration, loss in enumerate(losses, len(self.records) + 1):
-            self.records.append(Record(self.phase, iteration, sharpness, loss))
+        if self.phase == "fit":
+            for iteration, loss in enumerate(losses, self.n_done + 1):
+                self.records.append(Record(self.phase, iteration, sharpness, loss))
+        self.n_done += len(losses)
 
     def valid_loss(self, planes: Planes) -> float:
         """Held-out loss at the final sharpness: of the calibrated probabilities, or plain."""
@@ -182,7 +186,7 @@ class _Run:
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
         if self.best_planes is None or self.recipe.early_stopping == "off":
-            n_iter = max(len(self.records), 1)
+            n_iter = max(self.n_done, 1)
         else:
             n_iter, planes = self.n_best, self.best_planes
         return Trained(planes, self.records, self.n_before + n_iter, stopped)
@@ -204,13 +208,17 @@ def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
         limit = min(ITERATIONS_PER_EARLY_STAGE, run.max_iter // SHARPNESS_STAGES)
         planes, _ = _lbfgs_stage(planes, float(sharpness), limit, run, judge=False)
     for _ in range(ROUNDS_AT_FINAL_SHARPNESS):
-        limit = run.max_iter - len(run.records)
-        n_before, run.n_since_best = len(run.records), 0
+        limit = run.max_iter - run.n_done
+        n_before, run.n_since_best = run.n_done, 0
         planes, converged = _lbfgs_stage(planes, float(stages[-1]), limit, run, judge=True)
         stopped = run.why_stopped("converged" if converged else "max_iter")
         # Another round only refreshes the usage that the penalty was frozen at.
-        n_done = len(run.records) - n_before
-        if not converged or n_done <= 1 or len(stages) == 1 or recipe.usage_beta == 0.0:
+        if (
+            not converged
+            or run.n_done - n_before <= 1
+            or len(stages) == 1
+            or recipe.usage_beta == 0.0
+        ):
             break
     return run.finish(planes, stopped)
 
