@@ -124,6 +124,7 @@ class Table:
 
     def encode(self, X: Any) -> FloatArray:
         """A frame or an array of raw cells as numbers and codes, (n_rows, n_columns) float64."""
+        X = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
         schema = self._matched(X)
         rows = np.empty((X.shape[0], len(self)))
         for j, (column, (_, dtype)) in enumerate(zip(self.columns, schema, strict=True)):
