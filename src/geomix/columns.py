@@ -184,6 +184,7 @@ def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool
         codes, levels = np.asarray(column.cat.codes), column.cat.categories.tolist()
     else:
         cells = cells_of(column)
+        _refuse_odd_types(name, {type(cell) for cell in cells})
         if not declared and kind_of(dtype) == "objects":
             _objects_hold(name, cells)
         codes, levels = _numbered(name, cells)
@@ -205,14 +206,18 @@ def _refuse_kind(name: Any, kind: str, dtype: Any) -> None:
         )
 
 
+def _refuse_odd_types(name: Any, types: set[type]) -> None:
+    for kind in types:
+        if issubclass(kind, bytes):
+            raise SchemaError(_holds_bytes(name, kind.__name__))
+        if issubclass(kind, DATES) and kind.__name__ != "NaTType":
+            raise SchemaError(_holds_dates(name, kind.__name__))
+
+
 def _objects_hold(name: Any, cells: list[Any]) -> str:
     """ "text" or "numbers"; "" if every cell is missing. Refuses a mixture."""
     types = {type(cell) for cell in cells} - {type(None)}
-    if any(issubclass(kind, bytes) for kind in types):
-        raise SchemaError(_holds_bytes(name, "objects"))
-    for kind in types:
-        if issubclass(kind, DATES) and kind.__name__ != "NaTType":
-            raise SchemaError(_holds_dates(name, kind.__name__))
+    _refuse_odd_types(name, types)
     if not any(issubclass(kind, str) for kind in types):
         return "numbers" if types else ""
     for row, cell in enumerate(cells):

@@ -380,7 +380,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             )
         names = column_names(self, self.n_features_in_)
         if isinstance(X, list):
-            table, X = learn_table(names, X, codes, weight)
+            table, X = learn_table(names, X, weight)
         else:
             table = numbers_table(names)
         warn_about(column_range(X), table, classes, codes[weight > 0], self.n_planes)

@@ -1,10 +1,10 @@
 """Which levels of a category are learnt one by one.
 
-A level found in one distinct row only teaches nothing about the next row that has it: such
-levels are pooled into one, ``other``, where there are at least two of them. Of the rest at most
-254 are kept with ``other`` counted, those of the largest weight (of equals, the first by its
-text), and ``other`` takes in what is left. Rows are counted as distinct ones, so that giving a
-table twice changes nothing.
+A level that was seen once teaches nothing about the next row that has it: such levels are pooled
+into one, ``other``, where there are at least two of them. Of the rest at most 254 are kept with
+``other`` counted, those of the largest weight (of equals, the first by its text), and ``other``
+takes in what is left. Seen once means a weight below twice the smallest of any row, so a row of
+weight two has been seen twice.
 """
 
 from __future__ import annotations
@@ -14,76 +14,61 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import FloatArray
 from geomix.columns import Labels
-from geomix.picked import all_rows
-from geomix.rows import Rows, column_range, distinct_rows
 from geomix.schema import Column, Table
 
 MOST_LEVELS = 254
-FEWEST_ROWS = 2
+FEWEST_SIGHTS = 2.0
 
 
 def learn_table(
-    names: tuple[str, ...], columns: list[FloatArray | Labels], y: IntArray, weight: FloatArray
+    names: tuple[str, ...], columns: list[FloatArray | Labels], weight: FloatArray
 ) -> tuple[Table, FloatArray]:
     """The table's description and its rows encoded, (n_rows, n_columns).
 
     columns : the numbers or labels of each column;  rows of zero weight count for nothing.
     """
-    sorted_levels = [_by_text(column) if isinstance(column, Labels) else [] for column in columns]
-    rows = np.empty((len(y), len(columns)))
-    for j, column in enumerate(columns):
-        rows[:, j] = _codes(column, sorted_levels[j]) if isinstance(column, Labels) else column
-    used = np.flatnonzero(weight > 0.0)
-    counted = Rows(all_rows(rows)[used], y[used], weight[used])
-    distinct = distinct_rows(counted, column_range(counted.X))
     learnt = []
+    rows = np.empty((len(weight), len(columns)))
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-        if not isinstance(column, Labels):
+        if isinstance(column, Labels):
+            learnt.append(_learnt(name, column, weight))
+            rows[:, j] = learnt[j].codes(column)
+        else:
             learnt.append(Column(name, "number"))
-            continue
-        kept, has_other = _kept(rows[used, j], rows[distinct.X.index, j], weight[used])
-        levels = tuple(sorted_levels[j][code] for code in kept)
-        learnt.append(Column(name, "category", levels, has_other))
-        rows[:, j] = _recoded(rows[:, j], kept, has_other, len(sorted_levels[j]))
+            rows[:, j] = column
     return Table(tuple(learnt)), rows
 
 
-def _by_text(labels: Labels) -> list[Any]:
-    return sorted(labels.levels, key=lambda level: (str(level), type(level).__name__))
+def _learnt(name: str, labels: Labels, weight: FloatArray) -> Column:
+    used = (weight > 0.0) & (labels.codes >= 0)
+    mass = np.bincount(labels.codes[used], weight[used], minlength=len(labels.levels))
+    seen = [code for code in _by_text(labels.levels) if mass[code] > 0.0]
+    least = FEWEST_SIGHTS * weight.min(where=weight > 0.0, initial=np.inf)
+    rare = [code for code in seen if mass[code] < least]
+    kept = seen if len(rare) < 2 else [code for code in seen if mass[code] >= least]
+    if len(kept) + (len(kept) < len(seen)) > MOST_LEVELS:
+        heaviest = set(_by_weight(kept, labels, np.where(used, weight, 0.0))[: MOST_LEVELS - 1])
+        kept = [code for code in kept if code in heaviest]
+    levels = tuple(labels.levels[code] for code in kept)
+    return Column(name, "category", levels, len(kept) < len(seen))
 
 
-def _codes(labels: Labels, levels: list[Any]) -> FloatArray:
-    place = {level: float(code) for code, level in enumerate(levels)}
-    lookup = np.array([*(place[level] for level in labels.levels), np.nan])
-    return lookup[labels.codes]
+def _by_text(levels: list[Any]) -> list[int]:
+    """Codes in the order of the levels' texts."""
+    return sorted(range(len(levels)), key=lambda code: _text(levels[code]))
 
 
-def _kept(
-    codes: FloatArray, distinct_codes: FloatArray, weight: FloatArray
-) -> tuple[list[int], bool]:
-    """Codes of the levels to keep, ascending, and whether others are pooled."""
-    present = ~np.isnan(codes)
-    found, n_rows = np.unique(distinct_codes[~np.isnan(distinct_codes)], return_counts=True)
-    rare = n_rows < FEWEST_ROWS
-    kept = found if rare.sum() < 2 else found[~rare]
-    has_other = len(kept) < len(found)
-    if len(kept) + has_other > MOST_LEVELS:
-        # An exact sum does not depend on the order of the rows.
-        order = np.argsort(codes[present], kind="stable")
-        starts = np.searchsorted(codes[present][order], kept)
-        ends = np.searchsorted(codes[present][order], kept, "right")
-        sums = weight[present][order]
-        total = [math.fsum(sums[i:j]) for i, j in zip(starts, ends, strict=True)]
-        heaviest = np.lexsort((kept, -np.array(total)))[: MOST_LEVELS - 1]
-        kept, has_other = np.sort(kept[heaviest]), True
-    return kept.astype(int).tolist(), has_other
+def _text(level: Any) -> tuple[str, str]:
+    return str(level), type(level).__name__
 
 
-def _recoded(codes: FloatArray, kept: list[int], has_other: bool, n_levels: int) -> FloatArray:
-    # A level of rows without weight alone was never seen.
-    lookup = np.full(n_levels + 1, float(len(kept)) if has_other else -1.0)
-    lookup[kept] = np.arange(len(kept))
-    lookup[-1] = np.nan
-    return lookup[np.where(np.isnan(codes), n_levels, codes).astype(np.intp)]
+def _by_weight(codes: list[int], labels: Labels, weight: FloatArray) -> list[int]:
+    """Codes from heavy to light, equals as they came."""
+    order = np.argsort(labels.codes, kind="stable")
+    at = np.searchsorted(labels.codes[order], np.arange(len(labels.levels) + 1))
+    sorted_weight = weight[order]
+    # An exact sum does not depend on the order of the rows.
+    mass = {code: math.fsum(sorted_weight[at[code] : at[code + 1]]) for code in codes}
+    return sorted(codes, key=lambda code: -mass[code])

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray, Matrix
-from geomix.picked import DenseRows, PickedRows, blocks, is_dense, missing_in
+from geomix.picked import DenseRows, PickedRows, all_rows, blocks, is_dense
 from geomix.spline import SplineLift
 
 # Standardised values are kept within this bound: with weights up to 1e100 no score can then
@@ -178,15 +178,20 @@ def fit_standardize(
     return Standardize(kept, np.ldexp(mean, exponent), scale, None, n_columns)
 
 
-def _moments(X: DenseRows, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
-    """Weighted mean, variance and spread of the columns times 2^-exponent, and the exponent."""
-    low, high = _limits(X)[:, kept]
+def _moments(X: Any, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
+    """Weighted mean, variance and spread of the columns times 2^-exponent, and the exponent;
+    over the cells that are there."""
+    X = all_rows(X)
+    low, high = X.limits[:, kept]
     # No further than a normal number goes: a column of 1e308 is then below 4, which squares well.
     exponent = np.clip(np.frexp(np.maximum(-low, high))[1], -1022, 1022)
     factor = np.ldexp(1.0, -exponent)
-    present = _present(X, share, kept)
+    has_missing = X.has_missing[kept]
+    present = np.ones(len(kept))  # the share of the weight that is there
     mean = np.zeros(len(kept))
     for rows, block in blocks(X, kept):
+        if has_missing.any():
+            present -= share[rows] @ np.isnan(block)
         mean += share[rows] @ _zero_if_missing(block * factor)
     mean /= present
     variance = np.zeros(len(kept))
@@ -195,25 +200,12 @@ def _moments(X: DenseRows, share: FloatArray, kept: IntArray) -> tuple[Any, ...]
     return mean, variance / present, high * factor - low * factor, exponent
 
 
-def _present(X: DenseRows, share: FloatArray, kept: IntArray) -> FloatArray:
-    """Share of the weight of each column's cells that are there; exactly 1 if all are."""
-    missing = np.zeros(len(kept))
-    for rows, block in blocks(X, kept):
-        if missing_in(block).any():
-            missing += share[rows] @ np.isnan(block)
-    return 1.0 - missing
-
-
 def _zero_if_missing(block: FloatArray) -> FloatArray:
-    if missing_in(block).any():
-        np.copyto(block, 0.0, where=np.isnan(block))
+    """NaN becomes zero, in place."""
+    with np.errstate(over="ignore"):
+        if np.isnan(block.sum()):  # one pass without a copy; an infinite sum hides no NaN
+            np.copyto(block, 0.0, where=np.isnan(block))
     return block
-
-
-def _limits(X: DenseRows) -> FloatArray:
-    if isinstance(X, PickedRows):
-        return X.limits
-    return np.stack([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)]).astype(np.float64)
 
 
 def _sparse_moments(X: Any, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
@@ -246,13 +238,9 @@ def with_rotation(
     """
     share = row_weight / row_weight.sum()
     n_kept = len(standardize.kept)
-    covariance = np.zeros((n_kept, n_kept))
-    for rows, block in blocks(X, standardize.kept):
-        U = standardize._scaled(block)  # centred already
-        covariance += (U * share[rows, None]).T @ U
-    values, vectors = np.linalg.eigh(covariance)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    most = min(n_kept, max(len(X) - 1, 1))
+    axes = _wide_axes if n_kept > 2 * len(X) else _axes
+    values, vectors = axes(standardize, X, share)
+    most = min(len(values), max(len(X) - 1, 1))
     if isinstance(keep, float):
         explained = np.cumsum(values) / max(values.sum(), np.finfo(float).tiny)
         # 1e-12: a cumulative share that rounds just below the target is the target.
@@ -269,6 +257,35 @@ def with_rotation(
         np.ascontiguousarray(rotation * signs[:, None]),
         standardize.n_columns,
     )
+
+
+def _axes(
+    standardize: Standardize, X: DenseRows, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Variances, largest first, and their axes in the columns of (n_kept, n_axes)."""
+    n_kept = len(standardize.kept)
+    covariance = np.zeros((n_kept, n_kept))
+    for rows, block in blocks(X, standardize.kept):
+        U = standardize._scaled(block)  # centred already
+        covariance += (U * share[rows, None]).T @ U
+    values, vectors = np.linalg.eigh(covariance)
+    return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+
+
+def _wide_axes(
+    standardize: Standardize, X: DenseRows, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The same for more columns than rows, from products of rows: U U' q = v q gives U' q.
+
+    Axes without variance are left out.
+    """
+    U = np.concatenate([standardize._scaled(block) for _, block in blocks(X, standardize.kept)])
+    U *= np.sqrt(share)[:, None]
+    values, vectors = np.linalg.eigh(U @ U.T)
+    there = values > values.max(initial=0.0) * len(U) * np.finfo(float).eps
+    there[np.argmax(values)] = True
+    values, vectors = np.maximum(values[there][::-1], 0.0), U.T @ vectors[:, there][:, ::-1]
+    return values, vectors / np.maximum(np.linalg.norm(vectors, axis=0), np.finfo(float).tiny)
 
 
 def median_gamma(V: FloatArray, rng: np.random.Generator, n_rows: int = 500) -> float:

@@ -49,23 +49,29 @@ class PickedRows:
     def __getitem__(self, rows: Any) -> PickedRows:
         return PickedRows(self.table, self.index[rows], self.expand)
 
-    @cached_property
+    @property
     def limits(self) -> FloatArray:
         """Smallest and largest value of each column, (2, n_columns); inf and -inf where every
         cell is missing."""
-        low, high = np.full((2, self.shape[1]), [[np.inf], [-np.inf]])
-        for _, block in blocks(self):
-            np.fmin(low, np.fmin.reduce(block, axis=0), out=low)
-            np.fmax(high, np.fmax.reduce(block, axis=0), out=high)
-        return np.stack([low, high])
+        return self._summary[0]
 
-    @cached_property
+    @property
     def has_missing(self) -> BoolArray:
         """Which columns have a cell that is NaN, (n_columns,)."""
-        found = np.zeros(self.shape[1], dtype=bool)
+        return self._summary[1]
+
+    @cached_property
+    def _summary(self) -> tuple[FloatArray, BoolArray]:
+        low, high = np.full((2, self.shape[1]), [[np.inf], [-np.inf]])
+        missing = np.zeros(self.shape[1], dtype=bool)
         for _, block in blocks(self):
-            found |= missing_in(block)
-        return found
+            least, most = block.min(axis=0), block.max(axis=0)
+            if np.isnan(least).any():
+                missing |= np.isnan(least)
+                least, most = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+            np.fmin(low, least, out=low)
+            np.fmax(high, most, out=high)
+        return np.stack([low, high]), missing
 
 
 DenseRows: TypeAlias = "FloatArray | PickedRows"
@@ -75,18 +81,8 @@ def is_dense(X: Any) -> bool:
     return isinstance(X, (np.ndarray, PickedRows))
 
 
-def missing_in(block: FloatArray) -> BoolArray:
-    """Which columns of an array have a cell that is NaN."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        # The sum of a column is NaN if a cell is, or if infinite sums meet: one pass, no copy.
-        suspects = np.flatnonzero(np.isnan(block.sum(axis=0)))
-    found = np.zeros(block.shape[1], dtype=bool)
-    found[suspects] = np.isnan(block[:, suspects]).any(axis=0)
-    return found
-
-
 def all_rows(X: Any) -> Any:
-    """Every row of an array, to be taken from without copying; a sparse matrix as it is."""
+    """Every row of an array, to be taken from without copying; others as they are."""
     return PickedRows(X, np.arange(len(X))) if isinstance(X, np.ndarray) else X
 
 

@@ -36,7 +36,8 @@ from geomix.schema import Table
 from geomix.spline import fit_spline
 from geomix.streams import stream
 
-# ``pca="auto"``: above this many columns, keep the axes that hold this share of the variance.
+# ``pca="auto"``: above this many columns of numbers, keep the axes that hold this share of the
+# variance.
 COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
 # Features of up to this many numbers wait for the next candidate of their lift.
@@ -153,7 +154,7 @@ def prepare(
         center_and_scale=recipe.standardize,
         keep_unit=None if expand is None else expand.is_indicator,
     )
-    keep = _axes_to_keep(recipe.pca, standardize.n_outputs)
+    keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
     if keep is not None and is_dense(X):
         standardize = with_rotation(standardize, X, rows.weight, keep)
     ready = Rows(standardize(X), rows.y, rows.weight)
@@ -167,9 +168,15 @@ def prepare(
     )
 
 
-def _axes_to_keep(pca: Any, n_columns: int) -> Any:
+def _n_numbers(standardize: Standardize, expand: Expand | None) -> int:
+    if expand is None:
+        return standardize.n_outputs
+    return int((~expand.is_indicator[standardize.kept]).sum())
+
+
+def _axes_to_keep(pca: Any, n_columns: int, n_numbers: int) -> Any:
     if n_columns == 0:
         return None
     if pca == "auto":
-        return VARIANCE_KEPT if n_columns > COLUMNS_FOR_PCA else None
+        return VARIANCE_KEPT if n_numbers > COLUMNS_FOR_PCA else None
     return float(pca) if isinstance(pca, float) else pca

@@ -32,8 +32,8 @@ def _about_columns(columns: ColumnRange, table: Table) -> list[str]:
         f"Column {names[j]!r} is 100 % missing and is dropped." for j in columns.all_missing
     ]
     concerns += [
-        f"Column {column.name!r} has another level in every row, which teaches nothing. If it is "
-        "an identifier, drop it."
+        f"Column {column.name!r} has no level that was seen twice, which teaches nothing. If it "
+        "is an identifier, drop it."
         for column in table.columns
         if column.has_other and not column.levels
     ]

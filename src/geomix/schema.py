@@ -67,26 +67,33 @@ class Column:
         kinds = {isinstance(level, str) for level in self.levels}
         return kinds.pop() if len(kinds) == 1 else None
 
-    def code(self, level: Any, row: int = 0) -> float:
-        """The code of one label that is not missing."""
-        code = self._code_of.get(level)
-        if code is not None:
-            return code
-        if self._holds_text is not None and self._holds_text != isinstance(level, str):
+    def code(self, level: Any, place: str = "") -> float:
+        """The code of one label that is not missing; ``place`` tells in messages where it is."""
+        if level in self._code_of:
+            return self._code_of[level]
+        if self._is_of_another_kind(level):
             held = "text" if self._holds_text else "numbers"
             raise SchemaError(
-                f"Column {self.name!r}, row {row} holds {reprlib.repr(level)}, but its levels "
-                f"were {held} in training, such as {reprlib.repr(self.levels[0])}."
+                f"Column {self.name!r} holds {reprlib.repr(level)}{place}, but its levels were "
+                f"{held} in training, such as {reprlib.repr(self.levels[0])}."
             )
         return float(len(self.levels)) if self.has_other else NEVER_SEEN
 
     def codes(self, labels: Labels) -> FloatArray:
         """(n,) codes of a column of labels, NaN where missing."""
-        lookup = np.full(len(labels.levels) + 1, np.nan)  # the last stands for -1, missing
-        for j, level in enumerate(labels.levels):
-            first = int((labels.codes == j).argmax()) if level not in self._code_of else 0
-            lookup[j] = self.code(level, first)
-        return lookup[labels.codes]
+        codes = [
+            np.nan if self._is_of_another_kind(level) else self.code(level)
+            for level in labels.levels
+        ]
+        encoded = np.array([*codes, np.nan])[labels.codes]  # the last stands for -1, missing
+        odd = np.isnan(encoded) & (labels.codes >= 0)
+        if odd.any():
+            row = int(odd.argmax())
+            self.code(labels.levels[labels.codes[row]], f" in row {row}")
+        return encoded
+
+    def _is_of_another_kind(self, level: Any) -> bool:
+        return self._holds_text is not None and self._holds_text != isinstance(level, str)
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,7 @@ class Table:
 
     def encode(self, X: Any) -> FloatArray:
         """A frame or an array of raw cells as numbers and codes, (n_rows, n_columns) float64."""
+        X = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
         schema = self._matched(X)
         rows = np.empty((X.shape[0], len(self)))
         for j, (column, (_, dtype)) in enumerate(zip(self.columns, schema, strict=True)):
