@@ -71,6 +71,19 @@ def test_rotation_is_scikit_learns_pca(digits):
     np.testing.assert_allclose(np.abs(ours(X)), np.abs(theirs.transform(standardize(X))), atol=1e-8)
 
 
+def test_rotation_of_more_columns_than_rows_is_scikit_learns_pca(rng):
+    X = rng.standard_normal((12, 40)) @ rng.standard_normal((40, 40))
+    weight = np.ones(12)
+    standardize = fit_standardize(X, weight, all_columns(X))
+    ours, theirs = with_rotation(standardize, X, weight, 0.9), PCA(0.9).fit(standardize(X))
+    assert ours.n_outputs == theirs.n_components_
+    np.testing.assert_allclose(ours.rotation @ ours.rotation.T, np.eye(ours.n_outputs), atol=1e-12)
+    np.testing.assert_allclose(np.abs(ours(X)), np.abs(theirs.transform(standardize(X))), atol=1e-9)
+    repeated = np.repeat(X[:3], 4, axis=0)
+    again = fit_standardize(repeated, weight, all_columns(X))
+    assert with_rotation(again, repeated, weight, 10).n_outputs == 2
+
+
 def test_rotation_keeps_a_number_of_axes_but_no_more_than_the_rows_allow(rng):
     X = rng.standard_normal((5, 9))
     standardize = fit_standardize(X, np.ones(5), all_columns(X))
