@@ -2,13 +2,14 @@
 
 ``is_native`` says which. The native ones are C++ (``native/``), held to the NumPy ones by the
 tests; the environment variable ``GEOMIX_KERNEL=numpy`` switches to NumPy, and a build without
-a compiler has nothing else. Either way a row's answer depends on that row alone, to the last
+a compiler, or an x86 without fused multiply-adds (before 2013), has nothing else. Either way a row's answer depends on that row alone, to the last
 bit: NumPy walks rows in blocks of one size, the native code orders every sum by itself.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,6 +34,10 @@ try:
     if os.environ.get("GEOMIX_KERNEL", "").lower() == "numpy":
         raise ImportError("GEOMIX_KERNEL=numpy")
     from geomix import _native
+
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    if _native.simd() == "scalar" and is_x86 and "GEOMIX_SIMD" not in os.environ:
+        raise ImportError("no fused multiply-adds on this CPU: NumPy is faster")
 except ImportError:
     _native = None  # type: ignore[assignment]
 
