@@ -72,7 +72,10 @@ class Curve:
         """Interval of each value, 0 .. K - 1, and how far into it, 0 to 1."""
         inner = np.searchsorted(self.knots[1:-1], x, "right")
         left, right = self.knots[inner], self.knots[inner + 1]
-        return inner, np.clip((x - left) / (right - left), 0.0, 1.0)
+        x = np.clip(x, self.knots[0], self.knots[-1])
+        with np.errstate(over="ignore"):  # knots may lie further apart than the largest float
+            unit = np.where(np.isinf(right - left), 0.25, 1.0)
+        return inner, (x * unit - left * unit) / (right * unit - left * unit)
 
     def phi(self, X: FloatArray) -> FloatArray:
         x = X[:, self.column]
