@@ -216,6 +216,17 @@ class SplineLift:
             return np.zeros((len(X), 0))
         return np.hstack([part.phi(X) for part in self.parts])
 
+    def contributions(self, row: FloatArray, weights: FloatArray) -> FloatArray:
+        """What each column of a row adds to the score of a plane, (n_columns,); of what a pair
+        adds, one half goes to either of its columns."""
+        by_column = np.zeros(self.n_columns)
+        for part, start in zip(self.parts, self.step_start[:-1], strict=True):
+            value = part.phi(row[None, :])[0] @ weights[start : start + part.n_steps]
+            columns = part.columns if isinstance(part, Pair) else (part.column,)
+            for column in columns:
+                by_column[column] += value / len(columns)
+        return by_column
+
     def binned(self, X: DenseRows) -> Binned:
         codes = np.empty((len(X), len(self.parts)), dtype=self.code_type)
         for rows, block in blocks(X):
