@@ -14,6 +14,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse
 from shapes import central_differences
 
 from geomix import GeometricMixture, GeometricMixtureClassifier, kernel, objective
@@ -558,6 +559,11 @@ def test_a_lift_without_parts_answers_with_the_biases(rng):
     assert np.array_equal(model.plane_scores(np.ones((2, 3))), [model.planes.biases] * 2)
     assert np.array_equal(model.scorer()([1.0] * 3), model.predict_proba(np.ones((1, 3)))[0])
     assert np.array_equal(model.scorer().explain([1.0] * 3).contributions, np.zeros(3))
+
+
+def test_sparse_rows_for_a_spline_model_are_refused_with_a_reason(rng):
+    with pytest.raises(TypeError, match="pass dense rows"):
+        some_model(rng).predict_proba(scipy.sparse.csr_array(np.ones((3, 5))))
 
 
 @MEMBERS

@@ -212,6 +212,8 @@ class SplineLift:
 
     def __call__(self, X: Any) -> FloatArray:
         """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
+        if getattr(X, "format", None) is not None:
+            raise TypeError("Sparse rows cannot have a spline lift; pass dense rows.")
         if not self.parts:
             return np.zeros((len(X), 0))
         return np.hstack([part.phi(X) for part in self.parts])
