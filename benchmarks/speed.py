@@ -50,6 +50,7 @@ FIXED = {
     "tol": 1e-4,  # LogisticRegression's own
     "random_state": 0,
 }
+SPLINE = {"n_planes": 4, "lift": "spline", "n_members": 1, "random_state": 0}
 Row = tuple[str, str, float]
 
 
@@ -92,6 +93,7 @@ def data(name: str) -> tuple[Any, Any]:
 def one_row() -> list[str]:
     X, y = data("wdbc")
     clf = GeometricMixtureClassifier(**FIXED).fit(X, y)
+    spline = GeometricMixtureClassifier(**SPLINE).fit(X, y).model_
     score, row, table_of_one = clf.model_.scorer(), X[3].copy(), X[3:4].copy()
     out, single = np.empty(2), X[3:4].astype(np.float32)
     logistic = LogisticRegression(max_iter=1000).fit(StandardScaler().fit_transform(X), y)
@@ -106,6 +108,11 @@ def one_row() -> list[str]:
             "geomix, out=",
             "scorer(row, out=)",
             best_call("score(row, out=p)", score=score, row=row, p=out),
+        ),
+        (
+            "geomix spline, 2 x 4 planes",
+            "scorer(row)",
+            best_call("score(row)", score=spline.scorer(), row=row),
         ),
         ("geomix", "model", best_call("ask(X)", ask=clf.model_.predict_proba, X=table_of_one)),
         ("geomix", "estimator", best_call("ask(X)", ask=clf.predict_proba, X=table_of_one)),
@@ -144,8 +151,11 @@ def batch() -> list[str]:
         X, y = data(name)
         many = np.ascontiguousarray(np.resize(X, (100_000, X.shape[1])))
         rows: list[Row] = []
-        for lift in ("linear", "fourier"):
-            settings = {**FIXED, "lift": lift, "gamma": 0.01, "n_frequencies": 256}
+        fourier = {**FIXED, "lift": "fourier", "gamma": 0.01, "n_frequencies": 256}
+        models = {"linear": FIXED, "fourier": fourier}
+        if name == "wdbc":
+            models["spline"] = SPLINE
+        for lift, settings in models.items():
             m = GeometricMixtureClassifier(**settings).fit(X, y).model_
             numpy = NumpyPredictor(m.standardize, m.lift, m.planes, m.sharpness, m.temperature)
             rows += [

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "aligned.h"
 #include "sparse_table.h"
+#include "spline_model.h"
 #include "threads.h"
 #include "vectors.h"
 
@@ -22,6 +24,7 @@ struct ModelNumbers {
     std::vector<std::int32_t> class_start;
     Index n_columns, n_rotated, n_frequencies;
     double sharpness, temperature;
+    Index n_members = 1;
 };
 
 // The numbers behind a `Columns`.
@@ -67,8 +70,14 @@ class OwnedColumns {
 
 class OwnedModel {
   public:
-    explicit OwnedModel(ModelNumbers numbers) : own_(std::move(numbers))
+    // With a spline lift the weights are over its steps, and no columns are kept.
+    explicit OwnedModel(ModelNumbers numbers, const SplineLift* lift = nullptr)
+        : own_(std::move(numbers))
     {
+        if (lift) {
+            spline_ = std::make_unique<OwnedSpline>(*lift, own_.weights, own_.biases);
+            own_.weights.clear();
+        }
         if (own_.n_frequencies == 0) fold_rotation();
         const Index n_kept = size(own_.kept), n_rotated = own_.n_rotated;
         const Index n_frequencies = own_.n_frequencies, n_planes = size(own_.biases);
@@ -90,8 +99,11 @@ class OwnedModel {
                  weight_columns_.view(), own_.class_start.data(), own_.n_columns, n_kept,
                  n_rotated, n_frequencies, n_lifted, n_planes, size(own_.class_start) - 1,
                  keeps_all, own_.sharpness, 1.0 / own_.sharpness, 1.0 / own_.temperature,
-                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 1.0, nullptr, nullptr};
-        if (n_frequencies == 0) prepare_for_sparse();
+                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 1.0, nullptr, nullptr,
+                 own_.class_start.data(), own_.n_members, size(own_.class_start) - 1,
+                 lift ? spline_->view() : nullptr};
+        if (own_.n_members > 1) part_by_members();
+        if (n_frequencies == 0 && !lift) prepare_for_sparse();
     }
     OwnedModel(const OwnedModel&) = delete;
 
@@ -101,6 +113,9 @@ class OwnedModel {
     Index cost() const
     {
         const Model& m = view_;
+        if (m.spline)
+            return 32 * (m.spline->n_curves + m.spline->n_cells) +
+                   m.n_planes * (2 * m.spline->n_curves + m.spline->n_cells + 16);
         return m.n_kept + (m.rotation ? m.n_rotated * m.n_kept : 0) +
                m.n_frequencies * (m.n_rotated + 16) + m.n_planes * (m.n_lifted + 16);
     }
@@ -158,6 +173,20 @@ class OwnedModel {
                 at(out.class_scores, view_.n_classes), at(out.probabilities, view_.n_classes)};
     }
 
+    // Equally many planes of a class for each member.
+    void part_by_members()
+    {
+        const Index n_classes = size(own_.class_start) - 1, n_members = own_.n_members;
+        for (Index c = 0; c < n_classes; ++c)
+            for (Index i = 0; i < n_members; ++i)
+                pool_start_.push_back(static_cast<std::int32_t>(
+                    own_.class_start[c] +
+                    (own_.class_start[c + 1] - own_.class_start[c]) / n_members * i));
+        pool_start_.push_back(own_.class_start.back());
+        view_.pool_start = pool_start_.data();
+        view_.n_pools = n_classes * n_members;
+    }
+
     void prepare_for_sparse()
     {
         const Index n_kept = size(own_.kept), n_planes = size(own_.biases);
@@ -201,7 +230,8 @@ class OwnedModel {
 
     ModelNumbers own_;
     OwnedColumns rotation_columns_, frequency_columns_, weight_columns_;
-    std::vector<std::int32_t> place_;
+    std::unique_ptr<const OwnedSpline> spline_;
+    std::vector<std::int32_t> place_, pool_start_;
     Vector sparse_constants_;
     Model view_;
 };

@@ -26,7 +26,8 @@ class Predictor {
     Array2 answer_sparse(const AnyArray& values, const AnyArray& columns, const In1<Index>& start,
                          double* Answers::*which) const
     {
-        need(!model->view().frequencies, "Sparse rows need a model without frequencies.");
+        need(!model->view().frequencies && !model->view().spline,
+             "Sparse rows need a model without frequencies and without a spline lift.");
         const SparseTable X =
             sparse_table(values, columns, start, model->view().n_columns, false);
         return filled(X.n_rows(), which,
@@ -52,24 +53,41 @@ class Predictor {
     }
 };
 
+Vector copied(const In2<double>& a) { return Vector(a.data(), a.data() + a.size()); }
+Vector copied(const In1<double>& a) { return Vector(a.data(), a.data() + a.size()); }
+
+// What every model has, whatever its lift.
+ModelNumbers plane_numbers(const In2<double>& weights, const In1<double>& biases,
+                           const In1<Index>& class_start, Index n_members, Index n_columns,
+                           double sharpness, double temperature)
+{
+    const Planes<double> planes = planes_from<double>(weights, biases, class_start, sharpness, 0.0);
+    need(n_members >= 1, "n_members must be at least 1.");
+    for (std::size_t c = 1; c < planes.class_start.size(); ++c)
+        need((planes.class_start[c] - planes.class_start[c - 1]) % n_members == 0,
+             "Every member needs as many planes of a class as the others.");
+    need(n_columns >= 0, "n_columns must not be negative.");
+    ModelNumbers numbers{};
+    numbers.weights = copied(weights), numbers.biases = copied(biases);
+    numbers.class_start = planes.class_start;
+    numbers.n_members = n_members, numbers.n_columns = n_columns;
+    numbers.sharpness = sharpness, numbers.temperature = temperature;
+    return numbers;
+}
+
 ModelNumbers model_numbers(const In1<Index>& kept, const In1<double>& mean, const In1<double>& scale,
                            const In2<double>& rotation, const In2<double>& frequencies,
                            const In2<double>& weights, const In1<double>& biases,
-                           const In1<Index>& class_start, Index n_columns, double sharpness,
-                           double temperature)
+                           const In1<Index>& class_start, Index n_members, Index n_columns,
+                           double sharpness, double temperature)
 {
-    const Planes<double> planes = planes_from<double>(weights, biases, class_start, sharpness, 0.0);
-    ModelNumbers numbers;
-    const auto copy = [](const auto& a) { return Vector(a.data(), a.data() + a.size()); };
+    ModelNumbers numbers = plane_numbers(weights, biases, class_start, n_members, n_columns,
+                                         sharpness, temperature);
     numbers.kept.assign(kept.data(), kept.data() + length(kept));
-    numbers.mean = copy(mean), numbers.scale = copy(scale);
-    numbers.rotation = copy(rotation), numbers.frequencies = copy(frequencies);
-    numbers.weights = copy(weights), numbers.biases = copy(biases);
-    numbers.class_start = planes.class_start;
-    numbers.n_columns = n_columns;
+    numbers.mean = copied(mean), numbers.scale = copied(scale);
+    numbers.rotation = copied(rotation), numbers.frequencies = copied(frequencies);
     numbers.n_rotated = rotation.size() ? length(rotation) : length(kept);
     numbers.n_frequencies = frequencies.size() ? width(frequencies) : 0;
-    numbers.sharpness = sharpness, numbers.temperature = temperature;
     need(length(mean) == length(kept) && length(scale) == length(kept),
          "kept, mean and scale differ in length.");
     for (Index j : numbers.kept) need(j >= 0 && j < n_columns, "kept names a column beyond X.");
@@ -151,11 +169,23 @@ void bind_prediction(nb::module_& m)
         .def("__init__",
              [](Predictor* self, In1<Index> kept, In1<double> mean, In1<double> scale,
                 In2<double> rotation, In2<double> frequencies, In2<double> weights,
-                In1<double> biases, In1<Index> class_start, Index n_columns, double sharpness,
-                double temperature) {
+                In1<double> biases, In1<Index> class_start, Index n_members, Index n_columns,
+                double sharpness, double temperature) {
                  new (self) Predictor{std::make_shared<OwnedModel>(
                      model_numbers(kept, mean, scale, rotation, frequencies, weights, biases,
-                                   class_start, n_columns, sharpness, temperature))};
+                                   class_start, n_members, n_columns, sharpness,
+                                   temperature))};
+             })
+        .def("__init__",
+             [](Predictor* self, const SplineLift& lift, In2<double> weights, In1<double> biases,
+                In1<Index> class_start, Index n_members, Index n_columns, double sharpness,
+                double temperature) {
+                 need(width(weights) == lift.n_steps(), "weights have the wrong number of columns.");
+                 need(lift.n_columns() <= n_columns, "The lift reads a column beyond X.");
+                 new (self) Predictor{std::make_shared<OwnedModel>(
+                     plane_numbers(weights, biases, class_start, n_members, n_columns, sharpness,
+                                   temperature),
+                     &lift)};
              })
         .def("scorer", [](const Predictor& self, nb::tuple labels, nb::object contributions,
                           nb::object explanation) {

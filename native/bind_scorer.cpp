@@ -114,12 +114,18 @@ PyObject* predict(PyObject* object, PyObject* const* args, Py_ssize_t n_args)
 // Contribution of every column to the score of `plane`, or None if the lift has no such thing.
 PyObject* contributions_to(Scorer* self, Index plane, const double* row)
 {
-    if (self->contributions == Py_None) return Py_NewRef(Py_None);
     const Model& m = self->model->view();
+    if (self->contributions == Py_None && !m.spline) return Py_NewRef(Py_None);
     npy_intp shape[1] = {static_cast<npy_intp>(m.n_columns)};
     PyObject* array = PyArray_ZEROS(1, shape, NPY_DOUBLE, 0);
     if (array == nullptr) return nullptr;
     auto* to = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
+    if (m.spline) {
+        const Room room(row_scratch(m));
+        if (room.get() == nullptr) return Py_DECREF(array), PyErr_NoMemory();
+        kernels().contributions(m, row, plane, room.get(), to);
+        return array;
+    }
     const double* weights = static_cast<const double*>(
         PyArray_DATA(reinterpret_cast<PyArrayObject*>(self->contributions)));
     for (Index j = 0; j < m.n_kept; ++j) {

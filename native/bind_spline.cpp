@@ -1,7 +1,13 @@
-// The parts of a spline lift, and codes of tables.
+// The parts of a spline lift, for training and for answering, and codes of tables.
+#include <nanobind/stl/optional.h>
+
+#include <cmath>
+#include <optional>
+
 #include "bind.h"
 #include "bind_spline.h"
 #include "coding.h"
+#include "spline_model.h"
 
 namespace geomix {
 namespace {
@@ -99,6 +105,59 @@ nb::object codes(const SplineCoder& coder, Table<T> X, bool wide)
     return wide ? codes_as<std::uint16_t>(coder, X) : codes_as<std::uint8_t>(coder, X);
 }
 
+// --- the lift of a model that answers ---
+
+bool all_rise(const In1<double>& numbers)
+{
+    for (Index i = 0; i < length(numbers); ++i) {
+        const double at = numbers.data()[i];
+        if (!std::isfinite(at) || (i > 0 && !(numbers.data()[i - 1] < at))) return false;
+    }
+    return true;
+}
+
+void lift_curve(SplineLift& lift, Index column, In1<double> knots, bool has_missing,
+                In1<double> mean)
+{
+    need(column >= 0, "column must not be negative.");
+    need(length(knots) >= 2 && all_rise(knots), "A curve needs two knots, and they must rise.");
+    need(length(mean) == length(knots) - 1 + has_missing, "mean needs a number for each step.");
+    const Vector inner(knots.data() + 1, knots.data() + length(knots) - 1);
+    lift.add({LiftPart::curve, {{column, inner, -1, 0}}, vector_of(knots), has_missing,
+              vector_of(mean)});
+}
+
+void lift_levels(SplineLift& lift, Index column, Index n_levels, bool has_missing,
+                 In1<double> mean)
+{
+    need(column >= 0, "column must not be negative.");
+    need(n_levels >= 0 && n_levels + 2 <= MOST_BINS_OF_PART, "n_levels is out of range.");
+    need(length(mean) == n_levels + has_missing, "mean needs a number for each step.");
+    lift.add({LiftPart::levels, {{column, {}, n_levels, 0}}, {}, has_missing, vector_of(mean)});
+}
+
+// Thresholds of a number, or no array for a category; n_cells counts that for missing ones.
+LiftSide side_of_pair(Index column, const std::optional<In1<double>>& thresholds, Index n_cells)
+{
+    need(column >= 0, "column must not be negative.");
+    need(n_cells >= 1 && n_cells <= MOST_BINS_OF_PART, "The cells of a pair are out of range.");
+    if (!thresholds) return {column, {}, n_cells - 1, n_cells};
+    need(length(*thresholds) + 2 == n_cells && all_rise(*thresholds),
+         "Thresholds must rise, and part as many cells as the pair has.");
+    return {column, vector_of(*thresholds), -1, n_cells};
+}
+
+void lift_pair(SplineLift& lift, Index first_column, Index second_column,
+               std::optional<In1<double>> first, std::optional<In1<double>> second,
+               Index n_first, Index n_second, In1<double> mean)
+{
+    std::vector<LiftSide> sides{side_of_pair(first_column, first, n_first),
+                                side_of_pair(second_column, second, n_second)};
+    need(n_first * n_second <= MOST_BINS_OF_PART, "The cells of a pair are out of range.");
+    need(length(mean) == (n_first - 1) * (n_second - 1), "mean needs a number for each step.");
+    lift.add({LiftPart::pair, std::move(sides), {}, true, vector_of(mean)});
+}
+
 }  // namespace
 
 void bind_spline(nb::module_& m)
@@ -111,6 +170,15 @@ void bind_spline(nb::module_& m)
              nb::arg("mean").noconvert())
         .def("add_pair", &add_pair, nb::arg("n_first"), nb::arg("n_second"),
              nb::arg("first_ordered"), nb::arg("second_ordered"), nb::arg("mean").noconvert());
+    nb::class_<SplineLift>(m, "SplineLift")
+        .def(nb::init<>())
+        .def("add_curve", &lift_curve, nb::arg("column"), nb::arg("knots").noconvert(),
+             nb::arg("has_missing"), nb::arg("mean").noconvert())
+        .def("add_levels", &lift_levels, nb::arg("column"), nb::arg("n_levels"),
+             nb::arg("has_missing"), nb::arg("mean").noconvert())
+        .def("add_pair", &lift_pair, nb::arg("first_column"), nb::arg("second_column"),
+             nb::arg("first").none(), nb::arg("second").none(), nb::arg("n_first"),
+             nb::arg("n_second"), nb::arg("mean").noconvert());
     nb::class_<SplineCoder>(m, "SplineCoder")
         .def(nb::init<>())
         .def("add_number", &add_number, nb::arg("part"), nb::arg("column"),

@@ -108,6 +108,41 @@ struct SplineTables {
     Index n_parts, n_bins;
 };
 
+// A number's curve: its inner knots for searching (filled up with NaN to 2 half - 1), and of each
+// interval left * unit and width * unit, unit being 1 but where the width would overflow.
+struct CurveSpan {
+    double left, width, unit;
+};
+struct ModelCurve {
+    Index column;
+    const double* edges;
+    Index half;
+    const CurveSpan* spans;
+    Index n_intervals, first;
+    double low, high;
+};
+
+// A column's cells: between the edges of a number (n_levels -1), or the levels of a category.
+struct ModelSide {
+    Index column;
+    const double* edges;
+    Index half, n_levels, missing, unknown;
+};
+// A category, or a pair of columns, whose cell is first * factor + second.
+struct ModelCells {
+    ModelSide sides[2];
+    Index n_sides, factor, first;
+};
+
+// Planes over a spline lift. Tables of curves and cells begin at numbers[first]; every number of
+// one is for all planes side by side, padded to `width`. constants : the biases, padded.
+struct ModelSpline {
+    const ModelCurve* curves;
+    const ModelCells* cells;
+    const double *numbers, *constants;
+    Index n_curves, n_cells, width;
+};
+
 // Everything that answers a row. Matrices hold one output per row: rotation (n_rotated, n_kept),
 // frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted).
 struct Model {
@@ -123,6 +158,11 @@ struct Model {
     // ones, or -1, and b - W (mean / scale), padded to whole packs.
     const std::int32_t* place;
     const double* sparse_constants;
+    // Scores are pooled over each class's planes of each member, then averaged over the members:
+    // pool_start (n_pools + 1,), the class_start of one member.
+    const std::int32_t* pool_start;
+    Index n_members, n_pools;
+    const ModelSpline* spline;  // or null; then there are neither kept columns nor weights
 };
 
 // Where the answers to a block of rows go, all row-major; null means not wanted.
@@ -194,6 +234,9 @@ struct Kernels {
     void (*answer)(const Model&, Strided<double> X, Index n_rows, const Answers&, double* scratch);
     // One row; scratch holds row_scratch(model) numbers.
     void (*answer_row)(const Model&, const double* x, const Answers&, double* scratch);
+    // What each column adds to the score of a plane over a spline lift; scratch as for answer_row.
+    void (*contributions)(const Model&, const double* x, Index plane, double* scratch,
+                          double* by_column);
     // phi = scale [cos(V w); sin(V w)] of a block of rows, row-major; scratch as for answer.
     void (*fourier_f64)(const Model&, Strided<double> V, Index n_rows, double* phi, double* scratch);
     void (*fourier_f32)(const Model&, Strided<double> V, Index n_rows, float* phi, double* scratch);
@@ -244,20 +287,36 @@ static inline Index coded_scratch(const Problem<float>& problem)
 
 static inline Index score_scratch(const Model& m)
 {
-    return ROWS_PER_BLOCK * (2 * m.n_planes + 2 * m.n_classes);
+    return ROWS_PER_BLOCK * (2 * m.n_planes + 2 * m.n_classes) + DOUBLES * m.n_pools;
+}
+
+// Where the cells of n_rows rows lie, and their scores.
+static inline Index spline_scratch(const Model& m, Index n_rows)
+{
+    if (!m.spline) return 0;
+    return n_rows * padded(2 * m.spline->n_curves + m.spline->n_cells, DOUBLES) +
+           n_rows * m.spline->width;
 }
 
 static inline Index answer_scratch(const Model& m)
 {
     return ROWS_PER_BLOCK * (m.n_kept + m.n_rotated + m.n_lifted + m.n_frequencies) +
-           score_scratch(m);
+           score_scratch(m) + spline_scratch(m, DOUBLES);
+}
+
+// One row on its way to plane scores, and all that it needs.
+static inline Index lifted_scratch(const Model& m)
+{
+    const Index n = DOUBLES;
+    return padded(m.n_kept, n) + padded(m.n_rotated, n) + padded(m.n_frequencies, n) +
+           padded(m.n_lifted, n) + n;
 }
 
 static inline Index row_scratch(const Model& m)
 {
     const Index n = DOUBLES;
-    return padded(m.n_kept, n) + padded(m.n_rotated, n) + 2 * padded(m.n_frequencies, n) +
-           padded(m.n_lifted, n) + n + 2 * padded(m.n_planes, n) + 4 * padded(m.n_classes, n);
+    return spline_scratch(m, 1) + lifted_scratch(m) + padded(m.n_frequencies, n) +
+           2 * padded(m.n_planes, n) + 4 * padded(m.n_pools, n);
 }
 
 // The table of the best level this CPU has, or the one named in GEOMIX_SIMD.

@@ -66,6 +66,7 @@ const Kernels table = {
     {coded_terms, coded_cross_entropy, coded_class_scores},
     answer,
     answer_row,
+    spline_contributions,
     fourier<double>,
     fourier<float>,
     squared_distances,

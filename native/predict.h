@@ -3,6 +3,8 @@
 //   u = clip((x - mean) / scale), 0 where x is missing;  v = R u;  phi = v or [cos(v O); sin(v O)];
 //   z = c W phi + b, c = 1 or sqrt(1/D);  s = soft-OR(z);  p = softmax(s / T)
 //
+// or z by looking up (spline.h); s is the mean over the members of a committee.
+//
 // A block keeps 8 rows side by side in a pack, one row keeps 8 outputs; each number is the same
 // sequence of operations either way, so a row's answer never depends on its company.
 #pragma once
@@ -11,6 +13,7 @@
 #include "multiply.h"
 #include "panel.h"
 #include "pooling.h"
+#include "spline.h"
 
 namespace geomix {
 namespace GEOMIX_LEVEL {
@@ -112,15 +115,28 @@ struct BlockScratch {
 };
 
 struct ScoreScratch {
-    double *z, *a, *s, *e;
+    double *z, *a, *s, *e, *pools;
     ScoreScratch(const Model& m, double* at)
     {
         z = at;
         a = z + ROWS_PER_BLOCK * m.n_planes;
         s = a + ROWS_PER_BLOCK * m.n_planes;
         e = s + ROWS_PER_BLOCK * m.n_classes;
+        pools = e + ROWS_PER_BLOCK * m.n_classes;
     }
 };
+
+// Means over the members of a committee: [class, member][lane] -> [class][lane].
+GEOMIX_INLINE void average_group(const double* pools, Index n_classes, Index n_members, double* s)
+{
+    constexpr int n = DOUBLES;
+    const Pack<double> all = splat(static_cast<double>(n_members));
+    for (Index c = 0; c < n_classes; ++c) {
+        Pack<double> sum = load(pools + c * n_members * n);
+        for (Index i = 1; i < n_members; ++i) sum = sum + load(pools + (c * n_members + i) * n);
+        store(s + c * n, sum / all);
+    }
+}
 
 // From the plane scores of a block to what is wanted of it.
 static void answer_scores(const Model& m, Index n_rows, const Answers& out, const ScoreScratch& at)
@@ -133,10 +149,16 @@ static void answer_scores(const Model& m, Index n_rows, const Answers& out, cons
     for (Index g = 0; g < n_groups; ++g) {
         double *s = at.s + g * m.n_classes * n, *e = at.e + g * m.n_classes * n;
         double *z = at.z + g * m.n_planes * n, *a = at.a + g * m.n_planes * n;
+        double* pools = m.n_members == 1 ? s : at.pools;
         if (out.responsibilities)
-            pool_group<double, true>(z, m.class_start, m.n_classes, m.sharpness, s, a);
+            pool_group<double, true>(z, m.pool_start, m.n_pools, m.sharpness, pools, a);
         else
-            pool_group<double, false>(z, m.class_start, m.n_classes, m.sharpness, s, a);
+            pool_group<double, false>(z, m.pool_start, m.n_pools, m.sharpness, pools, a);
+        if (m.n_members > 1) {
+            average_group(pools, m.n_classes, m.n_members, s);
+            const Pack<double> all = splat(static_cast<double>(m.n_members));
+            each_pack(a, m.n_planes * n, [=](Pack<double> share) { return share / all; });
+        }
         for (Index c = 0; c < m.n_classes; ++c)
             store(s + c * n, load(s + c * n) * cooler);
         if (!out.probabilities) continue;
@@ -155,6 +177,11 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
     constexpr int n = DOUBLES;
     const BlockScratch at(m, scratch);
     const Index n_groups = padded(n_rows, n) / n;
+    if (m.spline) {
+        double* scores = scratch + spline_scratch(m, n);
+        spline_block(m, X, n_rows, scratch, scores);
+        return answer_scores(m, n_rows, out, ScoreScratch(m, scores));
+    }
     standardize_block(m, X, n_rows, at.kept);
     const double* phi = at.kept;
     if (m.rotation) {
@@ -233,16 +260,29 @@ static void fourier_row(const Model& m, const double* angles, double* phi)
     store(sines, first_sines);  // the last pack of cosines may have run over their end
 }
 
-// z, a : (n_planes,) padded;  s : (n_classes,) padded;  work : 3 times padded n_classes
+// s : [class, member] -> [class], cooled
+static void average_row(const Model& m, double* s, double* a)
+{
+    const double all = static_cast<double>(m.n_members);
+    for (Index c = 0; c < m.n_classes; ++c) {
+        double sum = s[c * m.n_members];
+        for (Index i = 1; i < m.n_members; ++i) sum += s[c * m.n_members + i];
+        s[c] = sum / all * m.inverse_temperature;
+    }
+    for (Index p = 0; p < m.n_planes; ++p) a[p] = a[p] / all;
+}
+
+// z, a : (n_planes,) padded;  s : (n_pools,) padded;  work : 3 times padded n_pools
 // `a` ends as responsibilities if `with_shares`, and is scratch otherwise.
 static void pool_row(const Model& m, const double* z, double* a, double* s, double* work,
                      bool with_shares)
 {
-    const Index width = padded(m.n_classes, DOUBLES);
+    const Index width = padded(m.n_pools, DOUBLES);
+    const double cooler = m.n_members == 1 ? m.inverse_temperature : 1.0;
     double *top = work, *total = work + width, *logs = work + 2 * width;
     bool single = true;
-    for (Index c = 0; c < m.n_classes; ++c) {
-        const Index first = m.class_start[c], end = m.class_start[c + 1];
+    for (Index c = 0; c < m.n_pools; ++c) {
+        const Index first = m.pool_start[c], end = m.pool_start[c + 1];
         single &= end - first == 1;
         double best = z[first];
         for (Index p = first + 1; p < end; ++p) best = best < z[p] ? z[p] : best;
@@ -250,21 +290,22 @@ static void pool_row(const Model& m, const double* z, double* a, double* s, doub
         for (Index p = first; p < end; ++p) a[p] = (z[p] - best) * m.sharpness;
     }
     if (!single) exponentials(a, m.n_planes);
-    for (Index c = 0; c < m.n_classes; ++c) {
-        const Index first = m.class_start[c], end = m.class_start[c + 1];
+    for (Index c = 0; c < m.n_pools; ++c) {
+        const Index first = m.pool_start[c], end = m.pool_start[c + 1];
         total[c] = 0.0;
         for (Index p = first; p < end; ++p) total[c] += a[p];
     }
-    for (Index c = 0; c < width; ++c) logs[c] = c < m.n_classes ? total[c] : 1.0;
-    if (!single) logarithms(logs, m.n_classes);
-    for (Index c = 0; c < m.n_classes; ++c) {
-        const Index first = m.class_start[c], end = m.class_start[c + 1];
+    for (Index c = 0; c < width; ++c) logs[c] = c < m.n_pools ? total[c] : 1.0;
+    if (!single) logarithms(logs, m.n_pools);
+    for (Index c = 0; c < m.n_pools; ++c) {
+        const Index first = m.pool_start[c], end = m.pool_start[c + 1];
         const bool alone = end - first == 1;
         const double inverse = 1.0 / total[c];
-        s[c] = (alone ? top[c] : fused(logs[c], m.inverse_sharpness, top[c])) * m.inverse_temperature;
+        s[c] = (alone ? top[c] : fused(logs[c], m.inverse_sharpness, top[c])) * cooler;
         for (Index p = first; with_shares && p < end; ++p)
             a[p] = alone ? 1.0 : a[p] * inverse;
     }
+    if (m.n_members > 1) average_row(m, s, a);
 }
 
 static void softmax_row(const double* s, Index n_classes, double* e, double* p)
@@ -279,17 +320,15 @@ static void softmax_row(const double* s, Index n_classes, double* e, double* p)
     for (Index c = 0; c < n_classes; ++c) p[c] = e[c] * inverse;
 }
 
-static void answer_row(const Model& m, const double* x, const Answers& out, double* scratch)
+// Plane scores of one row, padded.
+static void score_row(const Model& m, const double* x, double* scratch, double* z)
 {
     constexpr int n = DOUBLES;
+    if (m.spline) return spline_row(m, x, scratch, z);
     double* u = scratch;
     double* rotated = u + padded(m.n_kept, n);
     double* angles = rotated + padded(m.n_rotated, n);
     double* lifted = angles + padded(m.n_frequencies, n);
-    double* z = lifted + padded(m.n_lifted, n) + n;
-    double* a = z + padded(m.n_planes, n);
-    double* s = a + padded(m.n_planes, n);
-    double* work = s + padded(m.n_classes, n);
     standardize_row(m, x, u);
     const double* phi = u;
     if (m.rotation) {
@@ -303,6 +342,16 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
     }
     row_times_columns(phi, m.n_lifted, m.weight_columns, z);
     for (Index p = 0; p < m.n_planes; ++p) z[p] = fused(z[p], m.lift_scale, m.biases[p]);
+}
+
+static void answer_row(const Model& m, const double* x, const Answers& out, double* scratch)
+{
+    constexpr int n = DOUBLES;
+    double* z = scratch + spline_scratch(m, 1) + lifted_scratch(m);
+    double* a = z + padded(m.n_planes, n);
+    double* s = a + padded(m.n_planes, n);
+    double* work = s + padded(m.n_pools, n);
+    score_row(m, x, scratch, z);
     pool_row(m, z, a, s, work, out.responsibilities != nullptr);
     if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);
     if (out.plane_scores)

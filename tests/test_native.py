@@ -14,14 +14,16 @@ import pytest
 
 from geomix import GeometricMixture, clustering, kernel, objective
 from geomix.calibration import calibrate
-from geomix.lift import FourierLift, IdentityLift, Standardize, draw_fourier
-from geomix.planes import Planes, class_starts
+from geomix.lift import FourierLift, IdentityLift, PassThrough, Standardize, draw_fourier
+from geomix.planes import Planes, class_starts, committee
 from geomix.scoring import NumpyPredictor, NumpyScorer
+from geomix.spline import fit_spline
 
 native_only = pytest.mark.skipif(not kernel.is_native, reason="the NumPy kernel is in use")
 
 PER_CLASS = {"one": [1, 1, 1], "two classes": [3, 3], "uneven": [1, 4, 2, 9], "wide": [4] * 10}
 LIFTS = ["linear", "rotated", "fourier", "rotated fourier", "dropped columns"]
+LIFTS += ["spline", *(f"{kind}, committee" for kind in ("linear", "rotated fourier", "spline"))]
 
 
 def some_planes(per_class, n_inputs, rng, size=1.0):
@@ -38,6 +40,7 @@ def some_rows(n_rows, n_inputs, n_classes, rng):
 def some_model(kind, n_columns=13, per_class=(2, 1, 5), seed=0):
     rng = np.random.default_rng(seed)
     kept = np.arange(n_columns)
+    n_members = 3 if "committee" in kind else 1
     if kind == "dropped columns":
         kept = np.delete(kept, [0, 4])
     mean, scale = rng.standard_normal(len(kept)), rng.uniform(0.5, 3.0, len(kept))
@@ -48,7 +51,14 @@ def some_model(kind, n_columns=13, per_class=(2, 1, 5), seed=0):
     lift = IdentityLift(standardize.n_outputs)
     if "fourier" in kind:
         lift = draw_fourier(standardize.n_outputs, 21, 0.3, True, rng)
-    planes = some_planes(per_class, lift.n_outputs, rng)
+    if "spline" in kind:
+        standardize = PassThrough(n_columns)
+        X = 2.0 * rng.standard_normal((500, n_columns))
+        X[:, 3:5] = np.round(X[:, 3:5])
+        pairs = ((0, 1), (5, 4), (2, 2))
+        lift = fit_spline(X, np.ones(500), np.zeros(n_columns, dtype=int), 12, pairs)
+    members = [some_planes(per_class, lift.n_outputs, rng) for _ in range(n_members)]
+    planes = committee(members) if n_members > 1 else members[0]
     labels = np.array([f"c{i}" for i in range(len(per_class))])
     columns = tuple(f"x{j}" for j in range(n_columns))
     return GeometricMixture(labels, columns, standardize, lift, planes, 6.0, 1.3)
@@ -289,7 +299,7 @@ def test_the_scorers_explanation_adds_up(kind):
         assert told.label == model.classes[code]
         assert told.probability == pytest.approx(model.predict_proba(x[None])[0, code])
         assert told.score == pytest.approx(model.plane_scores(x[None])[0, plane])
-        if model.lift.kind == "linear":
+        if model.lift.kind != "fourier":
             assert told.contributions.shape == (13,)
             whole = told.contributions.sum() + model.planes.biases[plane]
             assert whole == pytest.approx(told.score, abs=1e-12)

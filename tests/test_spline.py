@@ -8,18 +8,22 @@ for the gradient of the weights), which is the most that such a sum can be.
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import scipy.sparse
 from shapes import central_differences
 
-from geomix import kernel, objective
+from geomix import GeometricMixture, GeometricMixtureClassifier, kernel, objective
 from geomix.initial import initial_planes
-from geomix.planes import Planes, class_starts
+from geomix.lift import PassThrough
+from geomix.planes import Planes, class_starts, committee
 from geomix.rows import Rows
-from geomix.spline import Binned, Curve, SplineLift, fit_spline
+from geomix.scoring import NumpyPredictor, NumpyScorer
+from geomix.spline import Binned, Curve, Levels, SplineLift, fit_spline
 
 native_only = pytest.mark.skipif(not kernel.is_native, reason="the NumPy kernel is in use")
 
@@ -316,7 +320,8 @@ FINGERPRINT = """
 import hashlib, sys
 import numpy as np
 sys.path.insert(0, {tests!r})
-from test_spline import PAIRS, kernel, some_labels, some_lift, some_planes, some_table
+from test_spline import PAIRS, kernel, odd_rows, some_labels, some_lift, some_planes, some_table
+from test_spline import some_model
 digest = hashlib.sha256()
 rng = np.random.default_rng(0)
 for columns in ((0, 1, 2, 3), (0, 1, 2, 3, 4)):
@@ -329,6 +334,13 @@ for columns in ((0, 1, 2, 3), (0, 1, 2, 3, 4)):
     digest.update(terms.weights_gradient.tobytes() + terms.usage.tobytes())
     digest.update(np.float64(terms.loss).tobytes())
     digest.update(rows.class_scores(planes, 6.0).tobytes())
+for n_members in (1, 3):
+    model, X = some_model(rng, n_members), odd_rows(rng)
+    asks = model.predict_proba, model.class_scores, model.plane_scores, model.responsibilities
+    for ask in asks:
+        digest.update(ask(X).tobytes())
+    digest.update(model.scorer()(X[5]).tobytes())
+    digest.update(model.scorer().explain(X[5]).contributions.tobytes())
 print(kernel.simd, digest.hexdigest())
 """
 
@@ -391,7 +403,238 @@ def test_first_planes_over_codes_are_those_over_lifted_rows(init, rng):
     np.testing.assert_allclose(found[0].biases, found[1].biases, atol=1e-3)
 
 
+# --- models that answer ---
+
+ANSWERS = ("predict_proba", "class_scores", "plane_scores", "responsibilities")
+MEMBERS = pytest.mark.parametrize("n_members", [1, 3])
+
+
+def model_over(lift, planes):
+    labels = np.array([f"c{i}" for i in range(planes.n_classes)])
+    names = tuple(f"x{j}" for j in range(lift.n_columns))
+    return GeometricMixture(labels, names, PassThrough(lift.n_columns), lift, planes, 6.0, 1.3)
+
+
+def some_model(rng, n_members=1, per_class=(2, 1, 5), pairs=PAIRS["pairs"]):
+    lift = some_lift(rng, pairs=pairs)
+    members = [some_planes(per_class, lift.n_outputs, rng) for _ in range(n_members)]
+    return model_over(lift, committee(members) if n_members > 1 else members[0])
+
+
+def odd_rows(rng):
+    """Rows like those of training, and numbers and codes that no training row had."""
+    X = some_table(300, rng)
+    X[:, :3] += rng.standard_normal((300, 3))
+    odd = [-1.0, 5.0, 400.0, 2.5, -0.5, 1e18, -1e300, 1e300, 2.0**63, np.inf, -np.inf, np.nan, -0.0]
+    X[:100] = np.where(rng.random((100, 5)) < 0.5, rng.choice(odd, (100, 5)), X[:100])
+    X[100], X[101], X[102] = 1e300, -1e300, np.nan
+    return X
+
+
+def reference(model):
+    return NumpyPredictor(
+        model.standardize, model.lift, model.planes, model.sharpness, model.temperature
+    )
+
+
+@MEMBERS
+@pytest.mark.parametrize("per_class", [(1, 1), (2, 1, 5), (12, 12), (9, 40)])
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+def test_native_answers_of_a_spline_model_equal_numpy(n_members, per_class, pairs, rng):
+    model, X = some_model(rng, n_members, per_class, pairs), odd_rows(rng)
+    kinds = {type(part).__name__ for part in model.lift.parts}
+    assert kinds == ({"Curve", "Levels", "Pair"} if pairs else {"Curve", "Levels"})
+    for name in ANSWERS:
+        ours, theirs = getattr(model, name)(X), getattr(reference(model), name)(X)
+        assert np.isfinite(ours).all()
+        scale = np.abs(theirs).max() if "scores" in name else 1.0
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * scale)
+
+
+@MEMBERS
+def test_a_row_of_a_spline_model_is_answered_alike_in_any_company(n_members, rng, monkeypatch):
+    model, X = some_model(rng, n_members), odd_rows(rng)
+    for name in ANSWERS:
+        ask = getattr(model, name)
+        whole = ask(X)
+        for size in (1, 2, 7, 8, 64, 100):
+            parts = [ask(X[i : i + size]) for i in range(0, len(X), size)]
+            assert np.array_equal(np.vstack(parts), whole)
+        assert np.array_equal(ask(np.asfortranarray(X)), whole)
+        assert np.array_equal(ask(X[::-1])[::-1], whole)
+        assert np.array_equal(ask(np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]), whole)
+        for n_threads in ("1", "2", "8"):
+            monkeypatch.setenv("GEOMIX_NUM_THREADS", n_threads)
+            assert np.array_equal(ask(np.vstack([X] * 60)), np.vstack([whole] * 60))
+
+
+@MEMBERS
+def test_the_scorer_of_a_spline_model_equals_its_answers_bit_for_bit(n_members, rng):
+    model, X = some_model(rng, n_members), odd_rows(rng)
+    score, P, labels = model.scorer(), model.predict_proba(X), model.predict(X)
+    Z, A = model.plane_scores(X), model.responsibilities(X)
+    for row, p, z, a, label in zip(X, P, Z, A, labels, strict=True):
+        assert np.array_equal(score(row), p)
+        assert np.array_equal(score(row.tolist()), p)
+        assert score.predict(row) == label
+        told = score.explain(row)
+        code = model.classes.tolist().index(label)
+        first, end = model.planes.class_start[code : code + 2]
+        assert (told.label, told.probability) == (label, p[code])
+        assert (told.plane, told.score) == (a[first:end].argmax(), z[first + told.plane])
+
+
+@MEMBERS
+def test_what_columns_add_sums_to_the_score_of_the_responsible_plane(n_members, rng):
+    model, X = some_model(rng, n_members), odd_rows(rng)
+    for score in (model.scorer(), NumpyScorer(reference(model), tuple(model.classes), None)):
+        for row in X:
+            told = score.explain(row)
+            code = model.classes.tolist().index(told.label)
+            bias = model.planes.biases[model.planes.class_start[code] + told.plane]
+            assert told.contributions.shape == (5,)
+            assert told.contributions.sum() + bias == pytest.approx(told.score, abs=1e-12)
+
+
+def test_a_column_adds_its_own_tables_and_half_of_its_pairs(rng):
+    """Against phi of each part: pairs of two numbers, of a category and a number, of one twice."""
+    model, X = some_model(rng, per_class=(1, 1)), odd_rows(rng)
+    for row in X[:120]:
+        told = model.scorer().explain(row)
+        weights = model.planes.weights[model.classes.tolist().index(told.label)]
+        expected, starts = np.zeros(5), model.lift.step_start
+        for part, start in zip(model.lift.parts, starts[:-1], strict=True):
+            value = part.phi(row[None]) @ weights[start : start + part.n_steps]
+            columns = [part.column] * 2 if hasattr(part, "column") else part.columns
+            for column in columns:
+                expected[column] += value[0] / 2
+        np.testing.assert_allclose(told.contributions, expected, rtol=0, atol=1e-12)
+
+
+def test_a_model_answers_numbers_exactly_and_not_by_their_bins(rng):
+    """Against np.interp, at far more values than there are bins."""
+    X = rng.standard_normal((3000, 1))
+    lift = fit_spline(X, np.ones(3000), np.array([0]), 128)
+    (curve,) = lift.parts
+    planes = some_planes([1, 2], lift.n_outputs, rng)
+    x = rng.uniform(-5.0, 5.0, 2000)
+    Z = model_over(lift, planes).plane_scores(x[:, None])
+    for z, steps, bias in zip(Z.T, planes.weights, planes.biases, strict=True):
+        heights = np.concatenate([[0.0], np.cumsum(steps)])
+        expected = np.interp(x, curve.knots, heights) - curve.mean @ steps + bias
+        np.testing.assert_allclose(z, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("knots", [
+    [-1e300, 1e300], [-1.7e308, 1.7e308], [-1.7e308, -1.0, 5e-324, 1e-323, 1.7e308],
+    [0.0, 5e-324], [1.0, np.nextafter(1.0, 2.0), 1e300], [-1e308, 0.0, 1e308],
+])  # fmt: skip
+def test_any_knots_give_finite_answers_to_every_finite_row(knots, rng):
+    knots = np.array(knots)
+    curve = Curve(0, knots, knots, False, np.zeros(len(knots) - 1))
+    lift = SplineLift((curve,), 1)
+    model = model_over(lift, some_planes([2, 1], lift.n_outputs, rng))
+    x = np.array([0.0, 1.0, -1.0, 1e300, -1e300, 1.79e308, -1.79e308, 5e-324, np.nan])
+    X = np.concatenate([x, knots, knots / 2.0])[:, None]
+    Z = model.plane_scores(X)
+    assert np.isfinite(Z).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+    np.testing.assert_allclose(Z, reference(model).plane_scores(X), rtol=1e-12, atol=1e-14)
+    heights = np.vstack([np.zeros(3), np.cumsum(model.planes.weights.T, axis=0)])
+    at_knots = Z[len(x) : len(x) + len(knots)] - model.planes.biases
+    np.testing.assert_allclose(at_knots, heights, rtol=1e-12, atol=1e-14)
+
+
+def test_a_missing_or_unknown_cell_adds_nothing_where_training_had_none(rng):
+    curve = Curve(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), False, np.array([0.3]))
+    levels = Levels(1, 3, False, np.full(3, 0.2))
+    lift = SplineLift((curve, levels), 2)
+    model = model_over(lift, some_planes([1, 2], lift.n_outputs, rng))
+    for code in (np.nan, -1.0, 3.0, 1e300, -np.inf, np.inf):
+        assert np.array_equal(model.plane_scores([[np.nan, code]])[0], model.planes.biases)
+
+
+def test_a_lift_without_parts_answers_with_the_biases(rng):
+    model = model_over(SplineLift((), 3), some_planes([1, 2], 0, rng))
+    assert np.array_equal(model.plane_scores(np.ones((2, 3))), [model.planes.biases] * 2)
+    assert np.array_equal(model.scorer()([1.0] * 3), model.predict_proba(np.ones((1, 3)))[0])
+    assert np.array_equal(model.scorer().explain([1.0] * 3).contributions, np.zeros(3))
+
+
+def test_sparse_rows_for_a_spline_model_are_refused_with_a_reason(rng):
+    with pytest.raises(TypeError, match="pass dense rows"):
+        some_model(rng).predict_proba(scipy.sparse.csr_array(np.ones((3, 5))))
+
+
+@MEMBERS
+def test_a_pickled_spline_model_answers_with_the_same_bits(n_members, rng):
+    model, X = some_model(rng, n_members), odd_rows(rng)
+    expected = model.predict_proba(X)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(X), expected)
+    assert np.array_equal(again.scorer()(X[7]), expected[7])
+
+
+def test_the_scorer_takes_raw_cells_of_a_table_with_categories(rng):
+    n = 200
+    size, colour = rng.standard_normal(n), rng.choice(["red", "green", "blue"], n)
+    y = (size > 0) ^ (colour == "red")
+    X = np.column_stack([size.astype(object), colour.astype(object)])
+    X[:9, 0], X[5:15, 1] = None, None
+    settings = {"lift": "spline", "n_members": 2, "random_state": 0}
+    model = GeometricMixtureClassifier(2, **settings).fit(X, y).model_
+    ask = np.array([[0.3, "red"], [None, "blue"], [1.0, None], [1e300, "violet"]], dtype=object)
+    score, P = model.scorer(), model.predict_proba(ask)
+    for row, p in zip(ask, P, strict=True):
+        assert np.array_equal(score(row), p)
+        assert np.array_equal(score(dict(zip(model.columns, row, strict=True))), p)
+        told = score.explain(row)
+        code = model.classes.tolist().index(told.label)
+        bias = model.planes.biases[model.planes.class_start[code] + told.plane]
+        assert told.contributions.sum() + bias == pytest.approx(told.score, abs=1e-12)
+
+
 # --- the door ---
+
+
+@native_only
+def test_a_wrong_lift_of_a_model_is_refused_at_the_door(rng):
+    from geomix import _native
+
+    lift, mean, knots = _native.SplineLift(), np.zeros(2), np.array([0.0, 1.0, 2.0])
+    for wrong in (
+        lambda: lift.add_curve(-1, knots, False, mean),
+        lambda: lift.add_curve(0, knots[:1], False, mean[:0]),
+        lambda: lift.add_curve(0, knots[::-1].copy(), False, mean),
+        lambda: lift.add_curve(0, np.array([0.0, 0.0, 1.0]), False, mean),
+        lambda: lift.add_curve(0, np.array([0.0, np.nan, 1.0]), False, mean),
+        lambda: lift.add_curve(0, np.array([0.0, 1.0, np.inf]), False, mean),
+        lambda: lift.add_curve(0, knots, True, mean),
+        lambda: lift.add_levels(-1, 2, False, mean),
+        lambda: lift.add_levels(0, 3, False, mean),
+        lambda: lift.add_levels(0, 2**62, False, mean),
+        lambda: lift.add_levels(0, -1, False, mean[:0]),
+        lambda: lift.add_pair(0, -1, None, None, 3, 2, mean),
+        lambda: lift.add_pair(0, 1, None, None, 2, 2, mean),
+        lambda: lift.add_pair(0, 1, knots, None, 3, 2, mean),
+        lambda: lift.add_pair(0, 1, knots[1::-1].copy(), None, 4, 2, np.zeros(3)),
+        lambda: lift.add_pair(0, 1, None, None, 2**40, 2**40, mean),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            wrong()
+    lift.add_curve(3, knots, False, mean)
+    weights, biases, start = np.zeros((4, 2)), np.zeros(4), np.array([0, 2, 4])
+    _native.Predictor(lift, weights, biases, start, 2, 4, 6.0, 1.0)
+    for wrong in (
+        lambda: _native.Predictor(lift, weights, biases, start, 1, 3, 6.0, 1.0),
+        lambda: _native.Predictor(lift, weights[:, :1].copy(), biases, start, 1, 4, 6.0, 1.0),
+        lambda: _native.Predictor(lift, weights, biases, start, 3, 4, 6.0, 1.0),
+        lambda: _native.Predictor(lift, weights, biases, start, 0, 4, 6.0, 1.0),
+        lambda: some_model(rng).predict_proba(np.zeros((3, 4))),
+        lambda: some_model(rng).scorer()(np.zeros(4)),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            wrong()
 
 
 @native_only

@@ -392,8 +392,11 @@ def predictor(
     standardize: Standardize, lift: Lift, planes: Planes, sharpness: float, temperature: float
 ) -> Predictor:
     """What answers whole tables of dense rows."""
-    if not is_native or isinstance(lift, SplineLift):
+    if not is_native:
         return NumpyPredictor(standardize, lift, planes, sharpness, temperature)
+    rest = *_numbers(planes), planes.n_members, standardize.n_columns, sharpness, temperature
+    if isinstance(lift, SplineLift):
+        return _native.Predictor(_spline_tables(lift), *rest)
     none = np.empty((0, 0))
     return _native.Predictor(
         standardize.kept.astype(np.int64),
@@ -401,10 +404,7 @@ def predictor(
         _doubles(standardize.scale),
         none if standardize.rotation is None else _doubles(standardize.rotation),
         _doubles(getattr(lift, "frequencies", none)),
-        *_numbers(planes),
-        standardize.n_columns,
-        sharpness,
-        temperature,
+        *rest,
     )
 
 
@@ -491,6 +491,21 @@ def _spline_coder(lift: SplineLift) -> Any:
                 else:
                     coder.add_number(j, column, _doubles(cut), n - 1, factor)
     return coder
+
+
+def _spline_tables(lift: SplineLift) -> Any:
+    """What the native code needs to know to answer exact cells, and not their bins."""
+    tables = _native.SplineLift()
+    for part in lift.parts:
+        mean = _doubles(part.mean)
+        if isinstance(part, Curve):
+            tables.add_curve(part.column, _doubles(part.knots), part.has_missing, mean)
+        elif isinstance(part, Levels):
+            tables.add_levels(part.column, part.n_levels, part.has_missing, mean)
+        else:
+            cuts = [None if cut is None else _doubles(cut) for cut in (part.first, part.second)]
+            tables.add_pair(*part.columns, *cuts, part.n_first, part.n_second, mean)
+    return tables
 
 
 @lru_cache(maxsize=2)

@@ -20,6 +20,7 @@ from geomix.lift import LARGEST_STANDARDIZED, Lift, Standardize
 from geomix.planes import Planes
 from geomix.pooling import softmax
 from geomix.schema import Table
+from geomix.spline import SplineLift
 
 ROWS_PER_BLOCK = 128
 
@@ -31,7 +32,8 @@ class RowExplanation:
     label : the winning class;  plane : the plane that carries it, counted within the class;
     probability : of the winning class;  score : z of that plane;
     contributions : (n_columns,) what each column adds to ``score``, the rest being the bias;
-    None for a Fourier lift, whose planes are not sums over columns.
+    under a spline lift a pair adds one half of its value to either of its columns. None for a
+    Fourier lift, whose planes are not sums over columns.
     """
 
     label: Any
@@ -110,7 +112,8 @@ def _in_blocks(answer: Callable[[Any], FloatArray], X: Any, n_outputs: int) -> F
 class NumpyScorer:
     """One row at a time, by the reference functions.
 
-    contributions : (n_planes, n_kept) weights over the standardised columns, or None.
+    contributions : (n_planes, n_kept) weights over the standardised columns; None where the lift
+    itself says what columns contribute, or nothing does.
     """
 
     predictor: NumpyPredictor
@@ -142,6 +145,9 @@ class NumpyScorer:
         )
 
     def _contributions(self, row: FloatArray, plane: int) -> FloatArray | None:
+        lift = self.predictor.lift
+        if isinstance(lift, SplineLift):
+            return lift.contributions(row, self.predictor.planes.weights[plane])
         if self.contributions is None:
             return None
         standardize = self.predictor.standardize

@@ -72,7 +72,10 @@ class Curve:
         """Interval of each value, 0 .. K - 1, and how far into it, 0 to 1."""
         inner = np.searchsorted(self.knots[1:-1], x, "right")
         left, right = self.knots[inner], self.knots[inner + 1]
-        return inner, np.clip((x - left) / (right - left), 0.0, 1.0)
+        x = np.clip(x, self.knots[0], self.knots[-1])
+        with np.errstate(over="ignore"):  # knots may lie further apart than the largest float
+            unit = np.where(np.isinf(right - left), 0.25, 1.0)
+        return inner, (x * unit - left * unit) / (right * unit - left * unit)
 
     def phi(self, X: FloatArray) -> FloatArray:
         x = X[:, self.column]
@@ -209,9 +212,22 @@ class SplineLift:
 
     def __call__(self, X: Any) -> FloatArray:
         """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
+        if getattr(X, "format", None) is not None:
+            raise TypeError("Sparse rows cannot have a spline lift; pass dense rows.")
         if not self.parts:
             return np.zeros((len(X), 0))
         return np.hstack([part.phi(X) for part in self.parts])
+
+    def contributions(self, row: FloatArray, weights: FloatArray) -> FloatArray:
+        """What each column of a row adds to the score of a plane, (n_columns,); of what a pair
+        adds, one half goes to either of its columns."""
+        by_column = np.zeros(self.n_columns)
+        for part, start in zip(self.parts, self.step_start[:-1], strict=True):
+            value = part.phi(row[None, :])[0] @ weights[start : start + part.n_steps]
+            columns = part.columns if isinstance(part, Pair) else (part.column,)
+            for column in columns:
+                by_column[column] += value / len(columns)
+        return by_column
 
     def binned(self, X: DenseRows) -> Binned:
         codes = np.empty((len(X), len(self.parts)), dtype=self.code_type)
