@@ -2,8 +2,9 @@
 
 ``is_native`` says which. The native ones are C++ (``native/``), held to the NumPy ones by the
 tests; the environment variable ``GEOMIX_KERNEL=numpy`` switches to NumPy, and a build without
-a compiler, or an x86 without fused multiply-adds (before 2013), has nothing else. Either way a row's answer depends on that row alone, to the last
-bit: NumPy walks rows in blocks of one size, the native code orders every sum by itself.
+a compiler, or an x86 without fused multiply-adds (before 2013), has nothing else. Either way a
+row's answer depends on that row alone, to the last bit: NumPy walks rows in blocks of one size,
+the native code orders every sum by itself.
 """
 
 from __future__ import annotations
