@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from suite_tables import take
 
-SMALL, MEDIUM = 1_000, 5_000
+SMALL, MEDIUM = 1_000, 5_000  # rows
+WIDE = 100  # columns; above that, trees look at fewer of them, and at fewer settings
 VALID_SHARE = 0.2
 
 Setting = dict[str, Any]

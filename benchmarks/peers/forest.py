@@ -10,7 +10,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import make_pipeline
 
 from peers._columns import ordinal
-from peers._search import told
+from peers._search import WIDE, told
 from peers._votes import OneMoreVote
 
 NAME = "RF"
@@ -20,7 +20,6 @@ OUT_OF_BAG = 0.37  # of the trees have not seen a given row
 GRID: dict[str, list[Any]] = {"min_samples_leaf": [1, 3], "max_features": ["sqrt", 0.4]}
 # On wide tables 0.4 of the columns is many times their root, in number and in time.
 WIDE_GRID: dict[str, list[Any]] = {"min_samples_leaf": [1, 3]}
-WIDE = 100
 
 
 def out_of_bag_loss(votes: OneMoreVote, y: Any) -> float:

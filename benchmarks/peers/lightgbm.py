@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from peers._search import SMALL, best_rounds, inner_splits, rows_of, told
+from peers._search import SMALL, WIDE, best_rounds, inner_splits, rows_of, told
 
 NAME = "LightGBM"
 NEEDS = ("lightgbm", "sklearn")
 SETTINGS = ({"num_leaves": 8}, {"num_leaves": 31})
+WIDE_SETTINGS = SETTINGS[1:]
 MOST_ROUNDS, PATIENCE = 2_000, 50
 
 
@@ -23,7 +24,7 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
             min_child_samples=5 if len(y) < SMALL else 20,
             subsample=0.8,
             subsample_freq=1,
-            colsample_bytree=0.8,
+            colsample_bytree=0.8 if X.shape[1] <= WIDE else 0.3,
             reg_lambda=0.1,  # at 0, leaves of rare classes run off (shuttle)
             random_state=seed,
             n_jobs=1,
@@ -40,5 +41,6 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
         (loss,) = model.best_score_["valid_0"].values()
         return loss, model.best_iteration_
 
-    setting, rounds = best_rounds(learn, SETTINGS, inner_splits(y, seed))
+    settings = SETTINGS if X.shape[1] <= WIDE else WIDE_SETTINGS
+    setting, rounds = best_rounds(learn, settings, inner_splits(y, seed))
     return build(setting, rounds).fit(X, y), f"{told(setting)} rounds={rounds}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from peers._search import best_rounds, inner_splits, rows_of, told
+from peers._search import WIDE, best_rounds, inner_splits, rows_of, told
 
 NAME = "XGBoost"
 NEEDS = ("xgboost", "sklearn")
 SETTINGS = ({"max_depth": 3}, {"max_depth": 6})
+WIDE_SETTINGS = SETTINGS[1:]
 MOST_ROUNDS, PATIENCE = 2_000, 50
 
 
@@ -22,7 +23,7 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
             n_estimators=rounds,
             learning_rate=0.05,
             subsample=0.8,
-            colsample_bytree=0.8,
+            colsample_bytree=0.8 if X.shape[1] <= WIDE else 0.3,
             tree_method="hist",
             enable_categorical=True,
             random_state=seed,
@@ -35,5 +36,6 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
         model.fit(rows_of(X, train), y[train], eval_set=held_out, verbose=False)
         return model.best_score, model.best_iteration + 1
 
-    setting, rounds = best_rounds(learn, SETTINGS, inner_splits(y, seed))
+    settings = SETTINGS if X.shape[1] <= WIDE else WIDE_SETTINGS
+    setting, rounds = best_rounds(learn, settings, inner_splits(y, seed))
     return build(setting, rounds).fit(X, y), f"{told(setting)} rounds={rounds}"
