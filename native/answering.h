@@ -49,6 +49,7 @@ class OwnedColumns {
             }
         }
         numbers_.resize(held.size());
+        if (held.empty()) return;  // a spline lift has no such matrix
         std::memcpy(numbers_.data(), held.data(), held.size() * sizeof(double));
     }
     Columns view() const { return {numbers_.data(), width_, segment_, halved_}; }
