@@ -101,6 +101,38 @@ def test_the_history_says_why_the_winner_won(moons):
         assert ("too little to prefer" in history.choice) != is_best
 
 
+def shape_of_one_column(n_rows, log_odds):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 1.0, n_rows)
+    return x[:, None], rng.uniform(size=n_rows) < 1.0 / (1.0 + np.exp(-log_odds(x)))
+
+
+def ramp(x):
+    return 4.0 * x - 2.0
+
+
+def sixty_teeth(x):
+    return np.where(np.floor(60.0 * x) % 2, 2.2, -2.2)
+
+
+def test_curves_get_the_knots_that_their_shape_needs():
+    n_steps = {}
+    for log_odds in (ramp, sixty_teeth):
+        X, y = shape_of_one_column(6000, log_odds)
+        clf = GeometricMixtureClassifier(lift="spline", max_planes=1, random_state=0).fit(X, y)
+        n_steps[log_odds] = clf.model_.lift.n_outputs
+        truth = np.where(y, log_odds(X[:, 0]), -log_odds(X[:, 0]))
+        ideal = np.logaddexp(0.0, -truth).mean()
+        assert log_loss(y, clf.predict_proba(X)) < 1.2 * ideal
+    assert n_steps[ramp] < 64 < n_steps[sixty_teeth]
+
+
+def test_knots_by_hand_stay_as_they_are():
+    X, y = shape_of_one_column(3000, sixty_teeth)
+    clf = GeometricMixtureClassifier(lift="spline", n_knots=20, random_state=0).fit(X, y)
+    assert clf.model_.lift.n_outputs <= 19
+
+
 def test_one_candidate_has_no_rival(moons):
     clf = GeometricMixtureClassifier(lift="linear", n_planes=1, l2=1e-3, random_state=0)
     assert "nothing else was in the running" in clf.fit(*moons).history_.choice

@@ -52,8 +52,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Working features: the columns themselves, a curve over every column, random Fourier
         features of a Gaussian kernel; or whichever of all ("auto") or of some (a tuple) has the
         best held-out likelihood.
-    n_knots : int, default=64
-        Most knots of a column's curve (spline lift).
+    n_knots : "auto" or int, default="auto"
+        Most knots of a column's curve (spline lift). "auto" starts at 64, or 32 where classes
+        have several planes, and tries half and twice as many.
     n_frequencies : "auto" or int, default="auto"
         Random frequencies D of the Fourier lift, which makes 2 D features. "auto" takes 16 for
         each input, at least 128 and at most 512.
@@ -153,7 +154,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         *,
         max_planes: int = 12,
         lift: Any = "auto",
-        n_knots: int = 64,
+        n_knots: Any = "auto",
         n_frequencies: Any = "auto",
         gamma: Any = "auto",
         orthogonal: bool = True,

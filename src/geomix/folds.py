@@ -31,7 +31,8 @@ class Candidate:
 
     gamma_factor : multiplies the kernel width that the user gave or the median distance
     suggests;  n_planes : per class, or None for what the budget or the user says;
-    relief : share of the penalty that a class's mean plane is spared.
+    relief : share of the penalty that a class's mean plane is spared;
+    n_knots : most knots of a curve, under a spline lift.
     """
 
     lift: str
@@ -39,6 +40,7 @@ class Candidate:
     gamma_factor: float | None = None
     n_planes: int | None = None
     relief: float = 0.0
+    n_knots: int | None = None
 
     @property
     def alone(self) -> Candidate:
@@ -128,7 +130,7 @@ def train_on_fold(
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
     preparation, seed = fold.preparation, fold.preparation.seed
-    features = preparation.features(candidate.lift, candidate.gamma_factor)
+    features = preparation.features(candidate.lift, candidate.gamma_factor, candidate.n_knots)
     train, valid = fold.parts(features)
     start = _start(candidate, fold, recipe, train, phase)
 

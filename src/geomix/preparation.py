@@ -30,7 +30,7 @@ from geomix.lift import (
     with_rotation,
 )
 from geomix.picked import is_dense
-from geomix.recipe import Recipe
+from geomix.recipe import MOST_KNOTS, Recipe
 from geomix.rows import Rows, column_range
 from geomix.schema import Table
 from geomix.spline import fit_spline
@@ -45,7 +45,7 @@ MOST_NUMBERS_TO_KEEP = 2**22
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
-# A column has a knot for every so many rows, up to ``n_knots``.
+# A column has a knot for every so many rows, up to what the candidate has.
 ROWS_PER_KNOT = 16
 FEWEST_KNOTS = 8
 # A class is split into several planes where each has this many rows to start from.
@@ -70,7 +70,7 @@ class Preparation:
     clusters: Clusters
     recipe: Recipe
     seed: int
-    _made: dict[tuple[str, float | None], Features] = field(default_factory=dict)
+    _made: dict[tuple[str, float | None, int | None], Features] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
 
     @property
@@ -98,14 +98,21 @@ class Preparation:
             return 1.0
         return median_gamma(self.rows.X, stream(self.seed, "gamma"))
 
-    def features(self, lift: str, gamma_factor: float | None) -> Features:
+    @property
+    def most_knots(self) -> int:
+        """So many knots have the rows for it."""
+        return min(max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS), MOST_KNOTS)
+
+    def features(
+        self, lift: str, gamma_factor: float | None = None, n_knots: int | None = None
+    ) -> Features:
         """Features of a lift; made once while they are small."""
-        key = lift, gamma_factor
+        key = lift, gamma_factor, n_knots
         if key not in self._made:
             if lift == "spline":
-                features = self._spline_features()
+                features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots))
             else:
-                made = self._lift(*key)
+                made = self._lift(lift, gamma_factor)
                 way = self.expand, self.standardize, made
                 features = make_features(*way, self.rows, self.held_out)
             if features.rows.X.shape[0] * features.rows.X.shape[1] > MOST_NUMBERS_TO_KEEP:
@@ -113,9 +120,8 @@ class Preparation:
             self._made[key] = features
         return self._made[key]
 
-    def _spline_features(self) -> Features:
+    def _spline_features(self, n_knots: int) -> Features:
         rows, n_levels = self.encoded, self.table.n_levels
-        n_knots = min(self.recipe.n_knots, max(len(rows) // ROWS_PER_KNOT, FEWEST_KNOTS))
         lift = fit_spline(rows.X, rows.weight, n_levels, n_knots)
         way = None, PassThrough(len(n_levels)), lift
         return make_features(*way, rows, self.encoded_held_out)

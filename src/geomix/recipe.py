@@ -19,7 +19,7 @@ from geomix.errors import InvalidParameterError
 
 SHARPNESS_RANGE = (1e-6, 1e6)
 LIFTS = ("linear", "spline", "fourier")
-MOST_KNOTS = 128  # a column has at most 256 bins, and needs some between its knots
+MOST_KNOTS = 248  # a column has at most 256 bins, and needs some between its knots
 
 # The paper's default recipe. What it leaves open is settled here: learning rate 0.01, usage
 # floor 0.01, gradient norm clipped at 5, at most 200 epochs, 256 frequencies.
@@ -89,7 +89,7 @@ class Recipe:
     n_planes: Any = "auto"
     max_planes: int = 12
     lift: Any = "auto"
-    n_knots: int = 64
+    n_knots: Any = "auto"
     n_frequencies: Any = "auto"
     gamma: Any = "auto"
     orthogonal: bool = True
@@ -175,8 +175,10 @@ class Recipe:
                 auto = '"auto" or ' if name in may_be_auto else ""
                 _refuse(name, value, auto + "an integer of at least 1")
             self._set(name, int(value))
+        if _is_auto(self.n_knots):
+            return
         if not _is_int(self.n_knots) or not 2 <= self.n_knots <= MOST_KNOTS:
-            _refuse("n_knots", self.n_knots, f"an integer between 2 and {MOST_KNOTS}")
+            _refuse("n_knots", self.n_knots, f'"auto" or an integer between 2 and {MOST_KNOTS}')
         self._set("n_knots", int(self.n_knots))
 
     def _check_numbers(self) -> None:

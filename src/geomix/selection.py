@@ -22,7 +22,7 @@ from geomix.deadline import Deadline
 from geomix.folds import Candidate, Fitted, Fold, Watch, pooled, train_on_fold
 from geomix.history import Trial
 from geomix.pooling import log_softmax
-from geomix.recipe import Recipe
+from geomix.recipe import MOST_KNOTS, Recipe
 
 # Kernel widths to try, as factors of the one that the median distance suggests.
 GAMMA_STEP = 4.0
@@ -31,6 +31,12 @@ GAMMA_FACTOR_RANGE = (1 / 16, 64.0)
 # are bounded by one, standardised columns are not: their weights live on other scales.
 DEFAULT_L2 = {"linear": 1e-4, "spline": 1e-3, "fourier": 1e-5}
 L2_RANGE = {"linear": (1e-6, 1e-1), "spline": (1e-6, 1.0), "fourier": (1e-7, 1e-2)}
+# Most knots of a curve, to start from: the curves of several planes share the work.
+KNOTS_OF_ONE_PLANE = 64
+KNOTS_OF_SEVERAL_PLANES = 32
+KNOTS_STEP = 2
+KNOTS_RANGE_OF_ONE_PLANE = (16, MOST_KNOTS)
+KNOTS_RANGE_OF_SEVERAL_PLANES = (16, 64)
 # Spline planes per class that are tried beside one, and the relief of their mean plane.
 RICH_PLANES = (4, 12)
 RELIEFS = (0.9, 0.0)
@@ -91,7 +97,11 @@ def default_candidate(
     """The candidate of a lift before anything has been measured."""
     l2 = DEFAULT_L2[lift] if recipe.l2 == "auto" else float(recipe.l2)
     relief = relief if recipe.relief == "auto" else float(recipe.relief)
-    return Candidate(lift, l2, 1.0 if lift == "fourier" else None, n_planes, relief)
+    gamma_factor = 1.0 if lift == "fourier" else None
+    n_knots = None
+    if lift == "spline":
+        n_knots = KNOTS_OF_ONE_PLANE if recipe.n_knots == "auto" else int(recipe.n_knots)
+    return Candidate(lift, l2, gamma_factor, n_planes, relief, n_knots)
 
 
 @dataclass(frozen=True)
@@ -195,7 +205,7 @@ class _Search:
         simple = {}
         for lift in lifts:
             first = default_candidate(self.recipe, lift=lift, n_planes=1)
-            simple[lift] = self.tuned(self.best_width(first))
+            simple[lift] = self.searched(self.measure(first))
             yield simple[lift]
             if lift != "spline" and self._has_clusters:
                 yield self.by_budget(simple[lift])
@@ -210,7 +220,7 @@ class _Search:
         """Planes as the user wants them, or as the silhouette says."""
         for relief in self._reliefs if lift == "spline" else (0.0,):
             first = default_candidate(self.recipe, lift=lift, relief=relief)
-            yield self.tuned(self.best_width(first))
+            yield self.searched(self.measure(first))
 
     def by_budget(self, simple: Measured) -> Measured:
         """As many planes as the silhouette says."""
@@ -226,58 +236,100 @@ class _Search:
         few, *many = [n for n in RICH_PLANES if n <= self.recipe.max_planes] or [1]
         if few == 1:
             return
-        starts = []
-        for relief in self._reliefs:
-            first = replace(simple.candidate, n_planes=few, relief=relief)
-            if self.recipe.l2 == "auto":
-                # The mean plane keeps the penalty that suited one plane alone.
-                first = _with_l2(first, first.l2 / (1.0 - relief))
-            starts.append(self.measure(first))
+        one = simple.candidate
+        if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
+            one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
+        first = replace(one, n_planes=few)
+        starts = [self.measure(self._with_relief(first, relief)) for relief in self._reliefs]
         start = min(starts, key=lambda m: m.loss)
         # On few rows the search would find the luckiest of many, and take the longest.
         if self.is_hopeless(start) or (self.handicap > 0.0 and start.loss >= simple.loss):
             return
-        best = self.tuned(start)
+        best = self.searched(start)
         yield best
         for n_planes in many:
             # A plane that answers for fewer rows is penalised more (usage): take that back.
             more = replace(best.candidate, n_planes=n_planes)
-            start = self.measure(_step(more, 10.0**-0.5) or more)
+            more = _step(more, 10.0**-0.5) or more
+            starts = [self.measure(self._with_relief(more, relief)) for relief in self._reliefs]
+            start = min(starts, key=lambda m: m.loss)
             if start.loss >= best.loss:
                 return
             best = self.tuned(start)
             yield best
 
+    def _with_relief(self, candidate: Candidate, relief: float) -> Candidate:
+        """Another relief, with as much of the penalty left for the mean plane."""
+        changed = replace(candidate, relief=relief)
+        if self.recipe.l2 != "auto":
+            return changed
+        return _with_l2(changed, candidate.l2 * (1.0 - candidate.relief) / (1.0 - relief))
+
     @property
     def _reliefs(self) -> tuple[float, ...]:
         return RELIEFS if self.recipe.relief == "auto" else (float(self.recipe.relief),)
 
-    def best_width(self, first: Candidate) -> Measured:
-        """The kernel width stepped by ``GAMMA_STEP``, one way or the other, while that helps."""
-        best = self.measure(first)
-        if first.gamma_factor is None or self.recipe.gamma != "auto":
-            return best
-        for factor in (GAMMA_STEP, 1.0 / GAMMA_STEP):
-            while stepped := _step_gamma(best.candidate, factor):
+    def searched(self, start: Measured) -> Measured:
+        """Width and penalty: a kernel needs its width first, a curve its penalty."""
+        if start.candidate.lift != "spline":
+            return self.tuned(self.best_width(start))
+        return self.tuned(self.best_width(self.by_tens(start)))
+
+    def best_width(self, start: Measured) -> Measured:
+        """The kernel width, or the number of knots, stepped one way or the other while that
+        helps."""
+        best = start
+        for up in (True, False):
+            while stepped := self._stepped_width(best.candidate, up):
                 other = self.measure(stepped)
                 if other.loss >= best.loss:
                     break
                 best = other
-            if best.candidate != first:
+            if best is not start:
                 break
         return best
 
-    def tuned(self, start: Measured) -> Measured:
+    def _stepped_width(self, candidate: Candidate, up: bool) -> Candidate | None:
+        """The next width in that direction; None at the end of the range, or where it is given."""
+        if candidate.gamma_factor is not None and self.recipe.gamma == "auto":
+            return _step_gamma(candidate, GAMMA_STEP if up else 1.0 / GAMMA_STEP)
+        # On few rows the knots are few already, and one more choice would be one too many.
+        if candidate.n_knots is None or self.recipe.n_knots != "auto" or self.handicap > 0.0:
+            return None
+        alone = candidate.n_planes == 1
+        low, high = KNOTS_RANGE_OF_ONE_PLANE if alone else KNOTS_RANGE_OF_SEVERAL_PLANES
+        high = min(high, self.folds[0].preparation.most_knots)
+        n_knots = candidate.n_knots * KNOTS_STEP if up else candidate.n_knots // KNOTS_STEP
+        n_knots = min(max(n_knots, low), high)
+        return None if n_knots == candidate.n_knots else self._with_knots(candidate, n_knots)
+
+    def _with_knots(self, candidate: Candidate, n_knots: int) -> Candidate:
+        """As smooth with other knots: a step of size s costs s^2, K of size s / K cost s^2 / K."""
+        assert candidate.n_knots is not None
+        changed = replace(candidate, n_knots=n_knots)
+        if self.recipe.l2 != "auto":
+            return changed
+        return _with_l2(changed, candidate.l2 * n_knots / candidate.n_knots)
+
+    def by_tens(self, start: Measured) -> Measured:
         """The penalty stepped by ten, one way then the other, while that helps."""
-        if self.recipe.l2 != "auto" or self.is_hopeless(start):
-            return start
         best = start
+        if self.recipe.l2 != "auto" or self.is_hopeless(start):
+            return best
         for factor in (10.0, 0.1):
             while stepped := _step(best.candidate, factor):
                 other = self.measure(stepped)
                 if other.loss >= best.loss:
                     break
                 best = other
+        return best
+
+    def tuned(self, start: Measured) -> Measured:
+        """The penalty stepped by ten, for a spline by less once more, and then as strong as it
+        may be on few rows."""
+        if self.recipe.l2 != "auto" or self.is_hopeless(start):
+            return start
+        best = start if start.candidate.lift == "spline" else self.by_tens(start)
         if best.candidate.lift == "spline" and self.handicap == 0.0:
             middle = best
             for factor in (10.0**0.5, 10.0**-0.5):
