@@ -275,6 +275,20 @@ def level_of(value: Any) -> Any:
 # --- what is known besides ---
 
 
+def plain_facts(value: Any, what: str) -> Any:
+    """``value`` as JSON gives it back; refuses what JSON would change or cannot hold."""
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    if isinstance(value, Mapping) and all(type(key) is str for key in value):
+        return {key: plain_facts(one, what) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_facts(one, what) for one in value]
+    raise ModelFileError(
+        f"{what} holds {_shown(value)}; expected text, numbers, booleans, None, and lists or "
+        "dicts by text of such"
+    )
+
+
 def read_training(training: Any) -> dict[str, Any] | None:
     if training is not None and not isinstance(training, dict):
         raise ModelFileError(f"training is {_shown(training)}; expected an object or null")

@@ -45,8 +45,8 @@ def save(model: GeometricMixture, path: Any) -> None:
     >>> bool((same.predict_proba(rows) == model.predict_proba(rows)).all())
     True
     """
-    content = to_bytes(model)
     try:
+        content = to_bytes(model)
         again = to_bytes(from_bytes(content, max_columns=model.n_features))
     except ModelFileError as error:
         raise ModelFileError(f"This model cannot be saved: {error}.") from error
@@ -84,15 +84,11 @@ def to_bytes(model: GeometricMixture) -> bytes:
         **modelparts.lift_tensors(model.lift),
         **modelparts.expand_tensors(model.expand),
     }
+    about = described(model)
     try:
-        text = strictjson.canonical(described(model))
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(
-            f"training or edits hold what JSON cannot: {error}; expected text, numbers, booleans, "
-            "lists and objects by text"
-        ) from None
+        text = strictjson.canonical(about)
+    except ValueError as error:  # NaN or infinity
+        raise ModelFileError(f"sharpness, temperature, training or edits: {error}") from None
     return tensorfile.pack(text, tensors)
 
 
@@ -118,8 +114,8 @@ def described(model: GeometricMixture) -> dict[str, Any]:
         "n_members": int(model.planes.n_members),
         "sharpness": float(model.sharpness),
         "temperature": float(model.temperature),
-        "training": None if model.training is None else dict(model.training),
-        "edits": [dict(edit) for edit in model.edits],
+        "training": manifest.plain_facts(model.training, "training"),
+        "edits": manifest.plain_facts(model.edits, "edits"),
     }
 
 
@@ -182,10 +178,13 @@ def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> Ge
 def _check_way(lift: Any, standardize: Any, expand: Any, table: Table) -> None:
     """A spline reads the table's own cells; the other lifts read numbers alone."""
     passes = isinstance(standardize, PassThrough)
-    if passes != (lift.kind == "spline") or (lift.kind == "spline" and expand is not None):
+    if lift.kind == "spline" and not (passes and expand is None):
         raise ModelFileError(
-            f"a {lift.kind} lift goes {'with' if passes else 'without'} columns "
-            "as they are, or with expanded ones; it cannot"
+            "a spline lift reads columns as they are, not standardised or expanded"
+        )
+    if lift.kind != "spline" and passes:
+        raise ModelFileError(
+            f"a {lift.kind} lift reads standardised columns, not these as they are"
         )
     if lift.kind != "spline" and expand is None and table.has_categories:
         raise ModelFileError("its categories are not expanded, and the lift reads numbers alone")

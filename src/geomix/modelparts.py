@@ -72,7 +72,10 @@ def planes_tensors(planes: Planes) -> dict[str, Any]:
 def standardize_tensors(standardize: Standardize) -> dict[str, Any]:
     if isinstance(standardize, PassThrough):
         return {}
-    tensors = {"standardize.mean": standardize.mean, "standardize.scale": standardize.scale}
+    tensors: dict[str, Any] = {
+        "standardize.mean": standardize.mean,
+        "standardize.scale": standardize.scale,
+    }
     if not np.array_equal(standardize.kept, np.arange(standardize.n_columns)):
         tensors["standardize.kept"] = standardize.kept
     if standardize.rotation is not None:
@@ -173,7 +176,8 @@ def read_planes(shelf: Shelf, n_inputs: int, n_classes: int, n_members: int) -> 
     is_rising = start[0] == 0 and (start[1:] > start[:-1]).all()
     if not is_rising or (np.diff(start) % n_members).any():
         raise ModelFileError(
-            f"planes.class_start: expected 0 and then, for each class, a multiple of {n_members} more"
+            f"tensor planes.class_start: expected 0, and {n_members} planes or a multiple of that "
+            "for each class"
         )
     n_planes = int(start[-1])
     biases = shelf.numbers("planes.biases", n_planes, most=LARGEST_WEIGHT)

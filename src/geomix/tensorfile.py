@@ -272,7 +272,7 @@ def read_tensors(stream: BinaryIO, header: Header) -> dict[str, Any]:
     arrays = {}
     for one in header.tensors:
         array = np.empty(one.shape, dtype=DTYPES[one.dtype])
-        content = memoryview(array).cast("B")
+        content = array.data.cast("B")
         _fill(stream, content)
         digest.update(content)
         arrays[one.name] = array.astype(np.int64 if one.dtype == "I64" else np.float64, copy=False)
