@@ -195,12 +195,12 @@ def _open_regular(path: Any) -> BinaryIO:
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # not on every system
         flags |= getattr(os, name, 0)
-    file = os.fdopen(os.open(path, flags), "rb")
-    mode = os.fstat(file.fileno()).st_mode
+    descriptor = os.open(path, flags)
+    mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
-        file.close()
+        os.close(descriptor)
         raise ModelFileError(f"it is {_kind_of_file(mode)}, and no regular file")
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 def _kind_of_file(mode: int) -> str:

@@ -150,13 +150,13 @@ def read_header(stream: BinaryIO, size: int, ranks: Mapping[str, int]) -> Header
     middle = text.find(MIDDLE, len(BEGINNING))
     if middle < 0 or length - middle > LONGEST_TENSOR_HEADER:
         raise ModelFileError("its header names no checksum, or too many tensors")
-    manifest, escaped = _manifest(text[len(BEGINNING) : middle])
     ending = text[middle:]
-    del text
+    quoted = text[len(BEGINNING) - 1 : middle + 1]
+    del text  # a header may have 16 MiB, and is copied below
+    manifest = _manifest(quoted)
     header = Header(manifest, *_parsed_ending(ending, ranks))
     expected = _ending(header)
-    padding = -(len(BEGINNING) + escaped + len(expected)) % 8
-    if ending != expected + b" " * padding:
+    if ending != expected + b" " * (-(middle + len(expected)) % 8):
         raise ModelFileError("its header is not in canonical form")
     _check_cover(header.tensors, 8 + length, size)
     return header
@@ -191,18 +191,17 @@ def _header_length(first: bytes, size: int) -> int:
     return length
 
 
-def _manifest(escaped: bytes) -> tuple[str, int]:
-    """The manifest, and its length as it stood in the header."""
+def _manifest(quoted: bytes) -> str:
+    """The text in a JSON string that is written as we would write it."""
     try:
-        text = str(escaped, "ascii")
-        manifest = json.loads(f'"{text}"')
+        manifest = json.loads(quoted)
     except ValueError:
         raise ModelFileError("its manifest is not text in JSON form") from None
     if not isinstance(manifest, str) or not manifest.isascii():
         raise ModelFileError("its manifest is not ASCII")
-    if json.dumps(manifest)[1:-1] != text:
+    if json.dumps(manifest).encode() != quoted:
         raise ModelFileError("its header is not in canonical form")
-    return manifest, len(text)
+    return manifest
 
 
 def _parsed_ending(ending: bytes, ranks: Mapping[str, int]) -> tuple[str, tuple[Tensor, ...]]:
