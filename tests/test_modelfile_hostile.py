@@ -387,6 +387,14 @@ def test_tensors_missing_or_too_many_are_refused(content):
     refused(forgery.with_tensor(content, "planes.class_start", start), "holds floats")
 
 
+def test_a_signalling_nan_of_four_bytes_is_refused_like_any_other():
+    whole = modelfile.to_bytes(case("fourier").model)
+    frequencies = forgery.tensor(whole, "fourier.frequencies")
+    assert frequencies.dtype == np.float32
+    frequencies.view(np.uint32)[0, 0] = 0x7F800001
+    refused(forgery.with_tensor(whole, "fourier.frequencies", frequencies), "fourier.frequencies")
+
+
 def test_optional_keys_of_later_versions_are_ignored(content):
     model = modelfile.from_bytes(forgery.with_manifest(content, x_colour="blue"))
     rows = case("linear").rows

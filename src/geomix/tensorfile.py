@@ -274,7 +274,9 @@ def read_tensors(stream: BinaryIO, header: Header) -> dict[str, Any]:
         content = array.data.cast("B")
         _fill(stream, content)
         digest.update(content)
-        arrays[one.name] = array.astype(np.int64 if one.dtype == "I64" else np.float64, copy=False)
+        with np.errstate(invalid="ignore"):  # a signalling NaN; all NaN are refused later
+            wide = np.int64 if one.dtype == "I64" else np.float64
+            arrays[one.name] = array.astype(wide, copy=False)
     if digest.hexdigest() != header.sha256:
         raise ModelFileError("checksum: its content is not what was written; it is damaged")
     return arrays
