@@ -27,7 +27,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import ModelFileError
-from geomix.expand import MISSING, NUMBER, Expand
+from geomix.expand import MISSING, Expand, expansion
 from geomix.lift import FourierLift, IdentityLift, Lift, PassThrough, Standardize
 from geomix.planes import Planes
 from geomix.schema import Table
@@ -233,12 +233,14 @@ def read_expand(shelf: Shelf, table: Table) -> Expand:
     column_of = shelf.integers("expand.column_of", n_outputs)
     shows = shelf.integers("expand.shows", n_outputs)
     _check_within(column_of, len(table), "expand.column_of")
-    of_number = ~table.is_category[column_of]
-    # A number shows itself or that it is missing; a category a level, or that it is missing.
-    fits = np.where(of_number, shows == NUMBER, (shows >= 0) & (shows < table.n_levels[column_of]))
-    if not (fits | (shows == MISSING)).all():
-        raise ModelFileError("tensor expand.shows: a column does not have what it should show")
-    return Expand(column_of, shows, len(table))
+    has_missing = np.zeros(len(table), dtype=bool)
+    has_missing[column_of[shows == MISSING]] = True
+    expected = expansion(table, has_missing)
+    if not (
+        np.array_equal(column_of, expected.column_of) and np.array_equal(shows, expected.shows)
+    ):
+        raise ModelFileError("tensor expand.shows: not what the columns of the table expand to")
+    return expected
 
 
 def _check_within(positions: IntArray, end: int, name: str) -> None:
