@@ -23,6 +23,7 @@ from geomix.errors import ModelFileError
 from geomix.lift import FourierLift, PassThrough
 from geomix.model import GeometricMixture
 from geomix.schema import Table, numbers_table
+from geomix.shelf import Shelf
 
 LARGEST_FILE = 4 * 2**30
 
@@ -143,7 +144,7 @@ def _read_model(stream: BinaryIO, size: int, max_columns: int | None) -> Geometr
 
 def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> GeometricMixture:
     """The model that a manifest and tensors describe, with everything checked."""
-    shelf = modelparts.Shelf(arrays)
+    shelf = Shelf(arrays)
     classes = manifest.read_classes(about["classes"])
     n_columns = manifest.count(about, "n_columns")
     table = manifest.read_columns(about["columns"], n_columns, max_columns)
