@@ -111,8 +111,8 @@ def _opening(facts: AdditiveModel, prefix: str) -> str:
    int {prefix}predict(const double *row, double *probabilities);
    int {prefix}responsible_plane(const double *row);
 
-   row: {len(facts.columns)} doubles, a number or the code of a level each; NAN is missing, and -1 a
-   level never seen where the column has no level "(other)". probabilities: {n_classes} doubles,
+   row: {len(facts.columns)} doubles, a number or the code of a level each; NAN is missing. A level
+   never seen is "(other)" where the column has that, else -1. probabilities: {n_classes} doubles,
    written. predict returns the position of the most probable class in {prefix}class_names;
    responsible_plane the plane that carries it, counted within the class. Both may be called from
    several threads. {prefix}column_names names the columns. The level of column j with code k is
