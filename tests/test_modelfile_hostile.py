@@ -442,6 +442,22 @@ def test_another_major_version_is_refused_as_such(content, version, advice):
     assert isinstance(refused(forgery.forged(about, tensors, data), advice), ModelVersionError)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [("wavelet.scales", "F64", [2], [0, 16]), ("planes.weights", "BF16", [2, 2, 2], [0, 16])],
+)
+@pytest.mark.parametrize(
+    "changes", [{"format_version": [2, 0]}, {"format_version": [1, 7], "requires": ["wavelets"]}]
+)
+def test_a_later_version_is_told_as_such_even_if_its_tensors_are_unknown(content, entry, changes):
+    about = {**json.loads(forgery.parts_of(content)[0]), **changes}
+    later = forgery.sealed(about, forgery.tensor_text(*entry), bytes(16))
+    assert isinstance(refused(later, "upgrade geomix"), ModelVersionError)
+    same = {**about, "format_version": [1, 0], "requires": ["core"]}
+    today = forgery.sealed(same, forgery.tensor_text(*entry), bytes(16))
+    assert not isinstance(refused(today, "tensor"), ModelVersionError)
+
+
 # --- what is no model file at all ---
 
 
