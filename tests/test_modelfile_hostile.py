@@ -402,6 +402,8 @@ def test_expanded_columns_that_do_not_fit_the_table_are_refused(name, at, value)
         ({"columns": ["a", "b", {"name": "c", "levels": [{"int": "12"}], "other": True}]}, "level"),
         ({"columns": ["a", "b", {"name": 1, "levels": [], "other": False}]}, "expected text"),
         ({"classes": []}, "classes"),
+        ({"classes": {"dtype": "str", "values": "abc"}}, "list of at least two"),
+        ({"classes": {"dtype": "int64", "values": [1]}}, "list of at least two"),
         ({"classes": {"dtype": "int64", "values": [1, 2]}}, "class_start"),
         ({"classes": {"dtype": "int64", "values": [1, 2, 2]}}, "twice"),
         ({"classes": {"dtype": "int8", "values": [1, 2, 300]}}, "out of the range"),
