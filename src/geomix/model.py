@@ -11,7 +11,7 @@ this object alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,8 @@ class GeometricMixture:
     standardize, lift : the way from a raw row to the working features
     planes : scores over the working features
     sharpness : k of the soft-OR;  temperature : T of the calibrated posterior
+    training : what is known of the training, plain values by name;  edits : what was changed by
+        hand since, in order. Neither changes an answer; both are kept in the model's file
     """
 
     classes: Any
@@ -52,6 +54,8 @@ class GeometricMixture:
     temperature: float = 1.0
     table: Table | None = None
     expand: Expand | None = None
+    training: Mapping[str, Any] | None = None
+    edits: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if self.lift.kind == "fourier":  # its frequencies are short since they were drawn
@@ -150,6 +154,16 @@ class GeometricMixture:
     def with_temperature(self, temperature: float) -> GeometricMixture:
         """The same model with another calibration temperature."""
         return replace(self, temperature=float(temperature))
+
+    def with_edit(self, action: str, **facts: Any) -> GeometricMixture:
+        """The same model with one more record in its edit log."""
+        return replace(self, edits=(*self.edits, {"action": action, **facts}))
+
+    def save(self, path: Any) -> None:
+        """Write the model to a ``.geomix`` file, atomically; ``geomix.load`` reads it."""
+        from geomix.modelfile import save  # which makes models, and so imports this module
+
+        save(self, path)
 
     def _rows(self, X: Any) -> Any:
         if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):
