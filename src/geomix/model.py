@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from geomix.picked import all_rows, blocks
 from geomix.planes import Planes
 from geomix.schema import Table
 from geomix.scoring import Predictor, Scorer, TableScorer
+
+if TYPE_CHECKING:
+    from geomix.global_explanation import GlobalExplanation
+    from geomix.local_explanation import LocalExplanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +154,24 @@ class GeometricMixture:
     def with_temperature(self, temperature: float) -> GeometricMixture:
         """The same model with another calibration temperature."""
         return replace(self, temperature=float(temperature))
+
+    def encoded(self, X: Any) -> Any:
+        """Rows as the model reads them: numbers, codes of levels, NaN where missing."""
+        return self._rows(X)
+
+    # --- reading: each is a function of its own module, imported when it is asked for ---
+
+    def explain_global(self, X: Any = None, y: Any = None, **options: Any) -> GlobalExplanation:
+        """Plane cards, curves and findings: see ``global_explanation.explain_global``."""
+        from geomix.global_explanation import explain_global
+
+        return explain_global(self, X, y, **options)
+
+    def explain_local(self, X: Any, **options: Any) -> LocalExplanation:
+        """Why rows were answered as they were: see ``local_explanation.explain_local``."""
+        from geomix.local_explanation import explain_local
+
+        return explain_local(self, X, **options)
 
     def _rows(self, X: Any) -> Any:
         if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):
