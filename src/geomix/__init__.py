@@ -1,5 +1,6 @@
 """geomix: the Geometric Mixture Classifier. Every class a soft union of readable regions."""
 
+from geomix.editing import merge
 from geomix.errors import DataQualityWarning, InvalidParameterError, SchemaError
 from geomix.estimator import GeometricMixtureClassifier
 from geomix.model import GeometricMixture
@@ -16,5 +17,6 @@ __all__ = [
     "Recipe",
     "SchemaError",
     "__version__",
+    "merge",
     "show_versions",
 ]

@@ -118,6 +118,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     n_members : "auto" or int, default="auto"
         Spline models with several planes are trained so many times, each time without another
         part of the rows, and asked together. "auto": 5, or 1 above 20,000 rows. Paper: 1.
+    monotone : dict or None, default=None
+        Probabilities that only rise (1) or only fall (-1) with a number, by column and class:
+        ``{"dose": {"toxic": 1}}``; with two classes ``{"dose": 1}`` speaks of the second. Kept in
+        training, for every row; Fourier lifts, PCA and Adam are then out.
     random_state : int, RandomState instance or None, default=None
         Same seed, same rows, same model, to the last bit.
     verbose : int, default=0
@@ -181,6 +185,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         calibrate: bool = True,
         refit: bool = True,
         n_members: Any = "auto",
+        monotone: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -220,6 +225,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.calibrate = calibrate
         self.refit = refit
         self.n_members = n_members
+        self.monotone = monotone
         self.random_state = random_state
         self.verbose = verbose
 

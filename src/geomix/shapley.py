@@ -1,10 +1,10 @@
 """Shapley values by sampling, for planes that are not sums over columns (Fourier).
 
 The mean row is walked to the row asked about, one raw column after another in a random order; a
-column's share is the mean change of the margin at its step. Every order and its reverse are walked
-(which halves the noise of what is nearly linear), and the spread between such pairs of orders
-gives the standard error that is reported. Shares add up to margin(row) - margin(mean row) in every order, so
-they do exactly; each one alone is an estimate.
+column's share is the mean change of the margin at its step. Every order and its reverse are
+walked (which halves the noise of what is nearly linear), and the spread between such pairs of
+orders gives the standard error that is reported. Shares add up to margin(row) - margin(mean row)
+in every order, so they do exactly; each one alone is an estimate.
 """
 
 from __future__ import annotations
