@@ -293,8 +293,10 @@ def _from_planes(moves: Moves, aim: Aim, norm: float) -> list[Change]:
     stay = moves.cheapest(np.zeros(len(moves.values)), 0.0, 2.0)
     slopes = moves.slopes(stay.segments)
     low, high = moves.cell_low[stay.segments], moves.cell_high[stay.segments]
-    lead = aim.lead + max(soft_slack(form, k) for k in range(form.planes.n_classes))
     Z = moves.scores(stay) - stay.t @ slopes
+    # A little more than is asked, so that the solver's rounding leaves a valid start.
+    lead = aim.lead + 1e-7 * (1.0 + float(np.abs(Z).max()))
+    lead += max(soft_slack(form, k) for k in range(form.planes.n_classes))
     found = plane_programs(form, Z, slopes.T, aim.target, norm, low, high, -lead)
     points = sorted(
         (one.point for one in found if one.point is not None),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from geomix.geometry.freedom import Freedom
 
 FAR = 1e4  # deviations: further than this no row is looked for along a straight line
 ROUNDS = 6
+MOST_FAILURES = 12
+STEP = 4.0
 STEPS_UP = 40
 STEPS_DOWN = 18
 
@@ -248,57 +250,84 @@ class Aim:
 
 
 def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
-    """A cheap change that the soft model gives to the target, from responsibilities A, (P,)."""
-    form, best, best_cost = moves.form, None, np.inf
-    multiplier, Z = 1e-3, moves.Z
-    for _ in range(ROUNDS):
-        rival = int(aim.margins(form, Z).argmin())
-        class_of = form.planes.class_of
-        D = A * (class_of == aim.target) - A * (class_of == rival)
+    """A cheap change that the soft model gives to the target, from responsibilities A, (P,).
+
+    The target is to gain on the strongest rival; where that lets another one win, on a mixture of
+    rivals that every such failure shifts towards the one that won.
+    """
+    form = moves.form
+    best, best_cost, multiplier = None, np.inf, 1e-3
+    class_of = form.planes.class_of
+    mixture = np.zeros(form.planes.n_classes)
+    mixture[aim.margins(form, moves.Z).argmin()] = 1.0
+    n_failed = 0
+    for _ in range(ROUNDS + MOST_FAILURES):
+        D = A * (class_of == aim.target) - A * mixture[class_of]
         found = _least_multiplier(moves, aim, norm, moves.F @ D, multiplier)
-        if found is None:
-            break
-        multiplier, change = found
+        change = found.change
+        if not found.is_reached:
+            n_failed += 1
+            if n_failed > MOST_FAILURES or best is not None:
+                break
+            mixture *= n_failed / (n_failed + 1.0)
+            mixture[found.rival] += 1.0 / (n_failed + 1.0)
+            A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
+            continue
+        multiplier = found.multiplier
         cost = moves.cost(change, norm)
         if cost >= best_cost * (1.0 - 1e-4):
             break
         best, best_cost = change, cost
-        Z = moves.scores(change)
-        A = form.planes.pooled(Z[None, :], form.sharpness)[1][0]
+        A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
     return best
+
+
+class _Reached(NamedTuple):
+    """The cheapest change found that reaches the target, or the one that came nearest to it with
+    the rival that stood in the way."""
+
+    is_reached: bool
+    change: Change
+    multiplier: float
+    rival: int
 
 
 def _least_multiplier(
     moves: Moves, aim: Aim, norm: float, h: FloatArray, start: float
-) -> tuple[float, Change] | None:
+) -> _Reached:
     """The smallest multiplier, to a ten-thousandth, whose changes reach the target."""
-    multiplier, change = start, moves.cheapest(h, start, norm)
-    met = aim.is_met(moves.form, moves.scores(change))
-    step = 4.0
-    low = 0.0
-    if met:  # downwards until it is not
-        for _ in range(STEPS_UP):
-            lower = moves.cheapest(h, multiplier / step, norm)
-            if not aim.is_met(moves.form, moves.scores(lower)):
-                low = multiplier / step
-                break
-            multiplier, change = multiplier / step, lower
-    else:
-        for _ in range(STEPS_UP):
-            low, multiplier = multiplier, multiplier * step
-            change = moves.cheapest(h, multiplier, norm)
-            if aim.is_met(moves.form, moves.scores(change)):
-                met = True
-                break
-    if not met:
-        return None
-    for _ in range(STEPS_DOWN):
-        if multiplier - low <= 1e-4 * multiplier:
+
+    def at(multiplier: float) -> tuple[Change, FloatArray]:
+        change = moves.cheapest(h, multiplier, norm)
+        return change, aim.margins(moves.form, moves.scores(change))
+
+    low, high, nearest = 0.0, start, -np.inf
+    reached: Change | None = None
+    missed, rival = at(0.0)[0], 0
+    for _ in range(STEPS_UP):
+        change, margins = at(high)
+        if margins.min() >= aim.lead:
+            reached = change
             break
-        middle = np.sqrt(low * multiplier) if low > 0.0 else multiplier / 2.0
-        tried = moves.cheapest(h, middle, norm)
-        if aim.is_met(moves.form, moves.scores(tried)):
-            multiplier, change = middle, tried
+        if margins.min() > nearest:
+            nearest, missed, rival = float(margins.min()), change, int(margins.argmin())
+        low, high = high, STEP * high
+    if reached is None:
+        return _Reached(False, missed, start, rival)
+    if low == 0.0:  # met at once: downwards until it is not
+        for _ in range(STEPS_UP):
+            change, margins = at(high / STEP)
+            if margins.min() < aim.lead:
+                low = high / STEP
+                break
+            reached, high = change, high / STEP
+    for _ in range(STEPS_DOWN):
+        if high - low <= 1e-4 * high:
+            break
+        middle = float(np.sqrt(low * high)) if low > 0.0 else high / 2.0
+        change, margins = at(middle)
+        if margins.min() >= aim.lead:
+            reached, high = change, middle
         else:
             low = middle
-    return multiplier, change
+    return _Reached(True, reached, high, rival)

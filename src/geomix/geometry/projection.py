@@ -109,8 +109,9 @@ def _dual_bound(u: FloatArray, rows: FloatArray, ends: FloatArray, norm: float) 
     reach = float(np.linalg.norm(rows.T @ u, DUAL[norm]))
     if gain <= 0.0:
         return 0.0
-    # Less a little for the rounding of the sums.
-    return (1.0 - 1e-12) * gain / max(reach, np.finfo(float).tiny)
+    # Less a little for the rounding of the sums; what they round to is not told from zero.
+    reach = max(reach, 1e-14 * float(np.abs(u).sum()) * float(np.abs(rows).max(initial=1.0)))
+    return (1.0 - 1e-12) * gain / reach
 
 
 def _by_highs(
