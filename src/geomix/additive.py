@@ -88,6 +88,17 @@ class NumberShape:
         rises, falls = (self.slopes >= 0.0).all(axis=1), (self.slopes <= 0.0).all(axis=1)
         return np.where(rises == falls, 0, np.where(rises, 1, -1))
 
+    def plus(self, other: Any) -> NumberShape:
+        """The sum of two shapes of the same column."""
+        knots = np.union1d(self.knots, other.knots)
+        return replace(
+            self,
+            knots=knots,
+            values=(self(knots) + other(knots)).T,
+            outer=self.outer + other.outer,
+            missing=self.missing + other.missing,
+        )
+
     def minus(self, mean: FloatArray) -> NumberShape:
         """The shapes less one that is common to all planes: ``mean`` (P,) weights of planes."""
         return replace(
@@ -124,6 +135,10 @@ class LevelShape:
     @property
     def direction(self) -> IntArray:
         return np.zeros(len(self.values), dtype=np.intp)
+
+    def plus(self, other: Any) -> LevelShape:
+        values, missing = self.values + other.values, self.missing + other.missing
+        return replace(self, values=values, missing=missing)
 
     def minus(self, mean: FloatArray) -> LevelShape:
         return replace(
@@ -283,10 +298,14 @@ def _spline_shapes(
         W = weights[:, start : start + part.n_steps]
         if isinstance(part, Pair):
             pairs.append(PairShape(part, W @ part.bin_phi().T))
-        elif isinstance(part, Curve):
-            made[part.column] = _curve(part, W, table.columns[part.column])
-        else:
-            made[part.column] = _level_values(part, W, table.columns[part.column])
+            continue
+        column = table.columns[part.column]
+        shape = (
+            _curve(part, W, column) if isinstance(part, Curve) else _level_values(part, W, column)
+        )
+        # A merged model (``editing.merge``) has several parts over one column.
+        before = made.get(part.column)
+        made[part.column] = shape if before is None else before.plus(shape)
     shapes = [
         made.get(j) or _flat(j, column, len(weights)) for j, column in enumerate(table.columns)
     ]

@@ -256,14 +256,17 @@ def _polyhedron(
     rivals = np.flatnonzero(form.planes.class_of != code)
     G, h = terms.W[p] - terms.W[rivals], terms.b[rivals] - terms.b[p]
     kept = _needed(terms, G, h)
+    facts: dict[str, Any]
     if kept is None:
-        return Rule(*whose, "polyhedron", ("never",), coverage=0.0 if encoded is not None else None)
+        nothing = None if encoded is None else 0.0
+        facts = {"coverage": nothing, "largest_error": nothing, "misplaced": nothing}
+        return Rule(*whose, "polyhedron", ("never",), **facts)
     mean = np.zeros(len(terms.names)) if terms.values is None else np.nanmean(terms.values, axis=0)
     mean = np.nan_to_num(mean)
     made = [_rounded(terms, G[i], h[i], mean, max_terms, digits) for i in kept]
     inequalities = tuple(made)
     texts = tuple(str(one) for one in inequalities) or ("always",)
-    facts: dict[str, Any] = {}
+    facts = {}
     if encoded is not None and terms.values is not None:
         Z = form.scores(encoded)
         exact = Z[:, p, None] - Z[:, rivals]
