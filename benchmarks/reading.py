@@ -64,8 +64,8 @@ def given(path: str, target: str) -> tuple[pd.DataFrame, Any]:
     table = pd.read_parquet(path)
     X = table.drop(columns=target)
     for name in X.columns:
-        if not pd.api.types.is_numeric_dtype(X[name]):
-            X[name] = X[name].astype(str)
+        is_number = pd.api.types.is_numeric_dtype(X[name])
+        X[name] = X[name].astype(float if is_number else str)  # whole numbers may move by parts
     return X, table[target].astype(str).to_numpy()
 
 

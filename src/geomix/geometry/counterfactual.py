@@ -35,6 +35,7 @@ NORMS = {"l1": 1.0, "l2": 2.0}
 LEADS = (1e-9, 1e-7, 1e-5, 1e-3)  # of a score: more where rounding has eaten the one before
 POLISH_STEPS = 8
 MOST_STARTS = 6
+MOST_POLISHED = 3
 
 
 @dataclass(frozen=True)
@@ -270,14 +271,14 @@ def _best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
             best, cost = change, moves.cost(change, norm)
     if best is not None:
         return best
-    for A in _starts(moves, aim):
-        for metric in {2.0, norm}:
-            found = search(moves, aim, metric, A)
-            if found is None:
-                continue
-            change = polished(moves, aim, norm, found)
-            if moves.cost(change, norm) < cost:
-                best, cost = change, moves.cost(change, norm)
+    found = [
+        search(moves, aim, metric, A) for A in _starts(moves, aim) for metric in sorted({2.0, norm})
+    ]
+    reached = sorted((one for one in found if one), key=lambda one: moves.cost(one, norm))
+    for start in reached[:MOST_POLISHED]:
+        change = polished(moves, aim, norm, start)
+        if moves.cost(change, norm) < cost:
+            best, cost = change, moves.cost(change, norm)
     return best
 
 

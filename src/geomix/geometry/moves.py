@@ -31,6 +31,7 @@ MOST_FAILURES = 12
 STEP = 4.0
 STEPS_UP = 40
 STEPS_DOWN = 18
+CLOSE = 1e-2  # multipliers this close lead to the same segments; the rest is made exact later
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +276,7 @@ def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
             continue
         multiplier = found.multiplier
         cost = moves.cost(change, norm)
-        if cost >= best_cost * (1.0 - 1e-4):
+        if cost >= best_cost * (1.0 - CLOSE):
             break
         best, best_cost = change, cost
         A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
@@ -293,7 +294,7 @@ class _Reached(NamedTuple):
 
 
 def _least_multiplier(moves: Moves, aim: Aim, norm: float, h: FloatArray, start: float) -> _Reached:
-    """The smallest multiplier, to a ten-thousandth, whose changes reach the target."""
+    """The smallest multiplier, to a hundredth, whose changes reach the target."""
 
     def at(multiplier: float) -> tuple[Change, FloatArray]:
         change = moves.cheapest(h, multiplier, norm)
@@ -320,7 +321,7 @@ def _least_multiplier(moves: Moves, aim: Aim, norm: float, h: FloatArray, start:
                 break
             reached, high = change, high / STEP
     for _ in range(STEPS_DOWN):
-        if high - low <= 1e-4 * high:
+        if high - low <= CLOSE * high:
             break
         middle = float(np.sqrt(low * high)) if low > 0.0 else high / 2.0
         change, margins = at(middle)
