@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from geomix.additive import Additive, NumberShape
+from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.cells import class_code, class_codes, encoded_rows
 from geomix.geometry.bounds import straight_slopes
 from geomix.geometry.boxes import proved_boxes
-from geomix.geometry.counterfactual import pairless
 from geomix.local_explanation import plane_places
 from geomix.model import GeometricMixture
+from geomix.shapes import NumberShape
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 REDUNDANT = 1e-9
