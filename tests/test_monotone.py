@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from reading_models import fitted
+from scipy.sparse import csr_matrix
 from shapes import central_differences, random_planes, random_rows
 from sklearn.datasets import load_iris, load_wine
 
@@ -166,6 +167,13 @@ def test_names_missing_cells_and_categories_go_together():
         assert np.diff(p).min() >= -1e-12
     short = GeometricMixtureClassifier(lift="linear", n_planes=1, monotone={"dose": 1}, **QUICK)
     assert short.fit(X, y).model_.check_monotone({"dose": {"toxic": 1}})
+
+
+def test_sparse_rows_keep_the_order_too():
+    X, y = load_wine(return_X_y=True)
+    X = np.where(np.median(X, axis=0) < X, X, 0.0)
+    clf = GeometricMixtureClassifier(2, lift="linear", monotone={12: {0: -1}}, **QUICK)
+    assert clf.fit(csr_matrix(X), y).model_.check_monotone({12: {0: -1}})
 
 
 def test_the_choice_of_a_lift_leaves_fourier_out():
