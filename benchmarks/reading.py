@@ -70,7 +70,7 @@ def given(path: str, target: str) -> tuple[pd.DataFrame, Any]:
 
 
 def split(X: pd.DataFrame, y: Any, n_test: int) -> tuple[Any, ...]:
-    n_test = min(n_test, len(X) // 3)
+    n_test = min(n_test, len(X) // 2)
     return train_test_split(X, y, test_size=n_test, random_state=0, stratify=y)
 
 

@@ -148,7 +148,7 @@ def test_a_committees_planes_are_named_by_member():
 
 
 def test_a_pairs_share_goes_half_and_half_and_its_geometry_is_refused():
-    X, y = load_wine(return_X_y=True)
+    X, _ = load_wine(return_X_y=True)
     lift = fit_spline(
         all_rows(X[:, :4]), np.ones(len(X)), np.zeros(4, dtype=int), 8, pairs=((0, 1), (1, 3))
     )
