@@ -1,5 +1,6 @@
 """geomix: the Geometric Mixture Classifier. Every class a soft union of readable regions."""
 
+from geomix.editing import merge
 from geomix.errors import (
     DataQualityWarning,
     InvalidParameterError,
@@ -26,5 +27,6 @@ __all__ = [
     "SchemaError",
     "__version__",
     "load",
+    "merge",
     "show_versions",
 ]

@@ -122,6 +122,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     n_members : "auto" or int, default="auto"
         Spline models with several planes are trained so many times, each time without another
         part of the rows, and asked together. "auto": 8, or 1 above 20,000 rows. Paper: 1.
+    monotone : dict or None, default=None
+        Probabilities that only rise (1) or only fall (-1) with a number, by column and class:
+        ``{"dose": {"toxic": 1}}``; with two classes ``{"dose": 1}`` speaks of the second. Kept in
+        training, for every row; Fourier lifts, PCA and Adam are then out.
     time_limit : float or None, default=None
         Seconds that ``fit`` may take. Half of them may go into the choice: candidates that
         would start later are not tried; the final training stops where the rest ends, and so
@@ -189,6 +193,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         calibrate: bool = True,
         refit: bool = True,
         n_members: Any = "auto",
+        monotone: Any = None,
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -229,6 +234,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.calibrate = calibrate
         self.refit = refit
         self.n_members = n_members
+        self.monotone = monotone
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose

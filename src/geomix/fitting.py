@@ -16,6 +16,7 @@ from geomix.deadline import Deadline
 from geomix.folds import Candidate, Fitted, Fold, Snapshot, Watch, train_on_fold
 from geomix.history import History, Record
 from geomix.model import GeometricMixture
+from geomix.order import Direction, read_directions
 from geomix.picked import is_dense
 from geomix.planes import committee
 from geomix.preparation import Preparation, prepare
@@ -61,6 +62,7 @@ class _Task:
     wanted: IntArray | None
     recipe: Recipe
     seed: int
+    directions: tuple[Direction, ...]
 
     @property
     def refit(self) -> bool:
@@ -73,7 +75,14 @@ class _Task:
 
     def prepared(self, rows: Rows, held_out: Rows | None = None) -> Preparation:
         return prepare(
-            rows, held_out, self.table, self.n_classes, self.wanted, self.recipe, self.seed
+            rows,
+            held_out,
+            self.table,
+            self.n_classes,
+            self.wanted,
+            self.recipe,
+            self.seed,
+            self.directions,
         )
 
 
@@ -146,6 +155,7 @@ def fit_model(
         temperature,
         table,
         fitted.features.expand,
+        _class_shares(task, class_weight, recipe),
     )
     return model, history
 
@@ -185,7 +195,18 @@ def _task(
         wanted_planes(recipe.n_planes, classes),
         recipe,
         seed,
+        read_directions(recipe.monotone, table, classes),
     )
+
+
+def _class_shares(
+    task: _Task, class_weight: FloatArray | None, recipe: Recipe
+) -> tuple[float, ...]:
+    """Shares of the classes that the probabilities speak of."""
+    mass: FloatArray = np.bincount(task.rows.y, task.rows.weight, task.n_classes) * 1.0
+    if class_weight is not None and recipe.correct_prior:
+        mass = mass / class_weight
+    return tuple((mass / mass.sum()).tolist())
 
 
 def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:

@@ -14,6 +14,7 @@ from geomix.features import Features
 from geomix.history import Record
 from geomix.initial import drawn_apart, initial_planes
 from geomix.lift import Lift, Standardize
+from geomix.order import order_of
 from geomix.planes import Planes
 from geomix.preparation import Preparation
 from geomix.recipe import Recipe
@@ -150,6 +151,13 @@ def train_on_fold(
         phase,
         max_iter,
         n_before=start.n_iter,
+        order=order_of(
+            preparation.directions,
+            features.lift,
+            features.standardize,
+            features.expand,
+            preparation.n_classes,
+        ),
     )
     if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
         fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, start.init, trained.n_iter)

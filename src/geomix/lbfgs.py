@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import Bounds
 from scipy.optimize import minimize as scipy_minimize
 
 from geomix.arrays import FloatArray
@@ -27,11 +28,13 @@ def minimize(
     tol: float,
     on_iterate: Callable[[FloatArray], None],
     value_tol: float | None = None,
+    bounds: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, bool]:
     """Minimise ``objective`` (value and gradient); the last point, and whether it converged.
 
     ``tol`` bounds the largest gradient entry, ``value_tol`` the relative decrease of one
-    iteration. ``on_iterate`` sees every accepted point and may raise ``Enough``.
+    iteration. ``on_iterate`` sees every accepted point and may raise ``Enough``. ``bounds`` are the
+    lowest and highest values of every number, or None.
     """
     last = start
 
@@ -44,7 +47,13 @@ def minimize(
     options |= {"gtol": tol, "ftol": default_value_tol(tol) if value_tol is None else value_tol}
     try:
         result = scipy_minimize(
-            objective, start, jac=True, method="L-BFGS-B", callback=remember, options=options
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=None if bounds is None else Bounds(*bounds),
+            callback=remember,
+            options=options,
         )
     except Enough:
         return last, False

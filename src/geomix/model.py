@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,18 @@ from geomix.picked import all_rows, blocks
 from geomix.planes import Planes
 from geomix.schema import Table
 from geomix.scoring import Predictor, Scorer, TableScorer
+
+if TYPE_CHECKING:
+    from geomix.drift import Drift
+    from geomix.editing import Edit
+    from geomix.geometry.certificate import Certificates
+    from geomix.geometry.counterfactual import Counterfactual
+    from geomix.geometry.intervals import ProbabilityIntervals
+    from geomix.geometry.monotone import MonotoneCheck
+    from geomix.geometry.regions import Rules
+    from geomix.geometry.thresholds import Thresholds
+    from geomix.global_explanation import GlobalExplanation
+    from geomix.local_explanation import LocalExplanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +55,7 @@ class GeometricMixture:
     sharpness : k of the soft-OR;  temperature : T of the calibrated posterior
     training : what is known of the training, plain values by name;  edits : what was changed by
         hand since, in order. Neither changes an answer; both are kept in the model's file
+    class_shares : of the training rows, or None where that is not known (see ``with_priors``)
     """
 
     classes: Any
@@ -56,6 +69,7 @@ class GeometricMixture:
     expand: Expand | None = None
     training: Mapping[str, Any] | None = None
     edits: tuple[Mapping[str, Any], ...] = ()
+    class_shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.lift.kind == "fourier":  # its frequencies are short since they were drawn
@@ -164,6 +178,86 @@ class GeometricMixture:
         from geomix.modelfile import save  # which makes models, and so imports this module
 
         save(self, path)
+
+    def encoded(self, X: Any) -> Any:
+        """Rows as the model reads them: numbers, codes of levels, NaN where missing."""
+        return self._rows(X)
+
+    # --- reading: each is a function of its own module, imported when it is asked for ---
+
+    def explain_global(self, X: Any = None, y: Any = None, **options: Any) -> GlobalExplanation:
+        """Plane cards, curves and findings: see ``global_explanation.explain_global``."""
+        from geomix.global_explanation import explain_global
+
+        return explain_global(self, X, y, **options)
+
+    def explain_local(self, X: Any, **options: Any) -> LocalExplanation:
+        """Why rows were answered as they were: see ``local_explanation.explain_local``."""
+        from geomix.local_explanation import explain_local
+
+        return explain_local(self, X, **options)
+
+    def counterfactual(self, x: Any, target: Any = None, **options: Any) -> Counterfactual:
+        """The nearest row of another class: see ``geometry.counterfactual``."""
+        from geomix.geometry.counterfactual import counterfactual
+
+        return counterfactual(self, x, target, **options)
+
+    def certify(self, X: Any, norm: Any = 2, **options: Any) -> Certificates:
+        """Radii within which no answer changes: see ``geometry.certificate``."""
+        from geomix.geometry.certificate import certify
+
+        return certify(self, X, norm, **options)
+
+    def probability_intervals(self, X: Any, errors: Any) -> ProbabilityIntervals:
+        """Probabilities under errors of measurement: see ``geometry.intervals``."""
+        from geomix.geometry.intervals import probability_intervals
+
+        return probability_intervals(self, X, errors)
+
+    def thresholds(self, x: Any, column: Any) -> Thresholds:
+        """Values of a column at which the answer flips: see ``geometry.thresholds``."""
+        from geomix.geometry.thresholds import thresholds
+
+        return thresholds(self, x, column)
+
+    def rules(self, X: Any = None, y: Any = None, **options: Any) -> Rules:
+        """Regions as inequalities or boxes: see ``geometry.regions``."""
+        from geomix.geometry.regions import rules
+
+        return rules(self, X, y, **options)
+
+    def check_monotone(self, monotone: Any, X: Any = None) -> MonotoneCheck:
+        """Whether probabilities only rise or fall with columns: see ``geometry.monotone``."""
+        from geomix.geometry.monotone import check_monotone
+
+        return check_monotone(self, monotone, X)
+
+    def compare(self, X_reference: Any, X_new: Any) -> Drift:
+        """Drift between two tables in the model's own cells: see ``drift.compare``."""
+        from geomix.drift import compare
+
+        return compare(self, X_reference, X_new)
+
+    # --- editing: a new model, with the exact change ---
+
+    def without_plane(self, label: Any, plane: int) -> Edit:
+        """The model without one plane: see ``editing.without_plane``."""
+        from geomix.editing import without_plane
+
+        return without_plane(self, label, plane)
+
+    def merge_planes(self, label: Any, planes: Any, shares: Any = None) -> Edit:
+        """The model with several planes made one: see ``editing.merge_planes``."""
+        from geomix.editing import merge_planes
+
+        return merge_planes(self, label, planes, shares)
+
+    def with_priors(self, priors: Any, before: Any = None) -> Edit:
+        """The model for other shares of the classes: see ``editing.with_priors``."""
+        from geomix.editing import with_priors
+
+        return with_priors(self, priors, before)
 
     def _rows(self, X: Any) -> Any:
         if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):

@@ -29,6 +29,7 @@ from geomix.lift import (
     median_gamma,
     with_rotation,
 )
+from geomix.order import Direction
 from geomix.picked import is_dense
 from geomix.recipe import MOST_KNOTS, Recipe
 from geomix.rows import Rows, column_range
@@ -70,6 +71,7 @@ class Preparation:
     clusters: Clusters
     recipe: Recipe
     seed: int
+    directions: tuple[Direction, ...] = ()
     _made: dict[tuple[str, float | None, int | None], Features] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
 
@@ -147,8 +149,12 @@ def prepare(
     wanted: IntArray | None,
     recipe: Recipe,
     seed: int,
+    directions: tuple[Direction, ...] = (),
 ) -> Preparation:
-    """Expand, standardise, rotate and cluster ``rows``; carry ``held_out`` along."""
+    """Expand, standardise, rotate and cluster ``rows``; carry ``held_out`` along.
+
+    ``directions`` are the monotone columns: with any, columns are not rotated.
+    """
     expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
     X = expanded(rows.X, expand)
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
@@ -161,7 +167,7 @@ def prepare(
         keep_unit=None if expand is None else expand.is_indicator,
     )
     keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
-    if keep is not None and is_dense(X):
+    if keep is not None and is_dense(X) and not directions:
         standardize = with_rotation(standardize, X, rows.weight, keep)
     ready = Rows(standardize(X), rows.y, rows.weight)
     judges = None
@@ -170,7 +176,17 @@ def prepare(
         judges = Rows(V, held_out.y, held_out.weight)
     clusters = find_clusters(ready, n_classes, wanted, recipe, seed)
     return Preparation(
-        table, rows, held_out, expand, standardize, ready, judges, clusters, recipe, seed
+        table,
+        rows,
+        held_out,
+        expand,
+        standardize,
+        ready,
+        judges,
+        clusters,
+        recipe,
+        seed,
+        directions,
     )
 
 

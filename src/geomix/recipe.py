@@ -58,6 +58,7 @@ PAPER: Mapping[str, Any] = {
     "refit": False,
     "n_members": 1,
     "time_limit": None,
+    "monotone": None,
 }
 
 
@@ -120,9 +121,11 @@ class Recipe:
     refit: bool = True
     n_members: Any = "auto"
     time_limit: float | None = None
+    monotone: Any = None
 
     def __post_init__(self) -> None:
         self._check_choices()
+        self._check_monotone()
         self._check_planes()
         self._check_counts()
         self._check_numbers()
@@ -133,7 +136,9 @@ class Recipe:
     def lifts(self) -> tuple[str, ...]:
         """The lifts to choose from, simple ones first."""
         lift: tuple[str, ...] = (self.lift,) if isinstance(self.lift, str) else self.lift
-        return LIFTS if lift == ("auto",) else lift
+        lift = LIFTS if lift == ("auto",) else lift
+        # Fourier planes have no slope along a column that could be kept.
+        return lift if self.monotone is None else tuple(one for one in lift if one != "fourier")
 
     def _check_choices(self) -> None:
         lift = self.lift
@@ -155,6 +160,24 @@ class Recipe:
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
                 _refuse(name, value, "one of " + ", ".join(map(repr, choices)))
+
+    def _check_monotone(self) -> None:
+        if self.monotone is None:
+            return
+        if not isinstance(self.monotone, Mapping) or not self.monotone:
+            expected = "None, or a dict such as {'dose': {'toxic': 1}}"
+            _refuse("monotone", self.monotone, expected)
+        for name, choices, remedy in (
+            ("lift", ("fourier", ("fourier",)), "lift='linear', 'spline' or 'auto'"),
+            ("solver", ("adam",), "solver='lbfgs' or 'auto'"),
+        ):
+            if getattr(self, name) in choices:
+                _refuse(name, getattr(self, name), f"{remedy} with monotone columns")
+        if self.pca is not None and not _is_auto(self.pca):
+            _refuse("pca", self.pca, "None or 'auto' with monotone columns, which are not rotated")
+        if self.max_weight_norm is not None:
+            expected = "None with monotone columns, whose order it would break"
+            _refuse("max_weight_norm", self.max_weight_norm, expected)
 
     def _check_planes(self) -> None:
         value = self.n_planes

@@ -23,6 +23,8 @@ from geomix.calibration import PRIOR_SCALE
 from geomix.history import Record
 from geomix.lbfgs import Enough, default_value_tol
 from geomix.objective import penalised, usage_penalty
+from geomix.order import Order
+from geomix.order import minimize as ordered_minimize
 from geomix.planes import Planes
 from geomix.recipe import Recipe
 from geomix.rows import Rows
@@ -69,16 +71,19 @@ def train_planes(
     phase: str = "fit",
     max_iter: int | None = None,
     n_before: int = 0,
+    order: Order | None = None,
 ) -> Trained:
     """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work.
 
     ``n_before`` counts the iterations that the given planes have had already: with any, the
-    pooling starts at its final sharpness.
+    pooling starts at its final sharpness. ``order`` is what monotone columns ask of the weights,
+    which only L-BFGS keeps.
     """
-    run = _Run(
-        train, valid, recipe, l2, relief, watch, phase, max_iter or recipe.max_iter, n_before
-    )
+    limit = max_iter or recipe.max_iter
+    run = _Run(train, valid, recipe, l2, relief, watch, phase, limit, n_before, order)
     solver = recipe.solver
+    if order is not None:
+        return _train_lbfgs(order.feasible(planes), run)
     if solver == "auto":
         # Codes are looked up, not multiplied: a pass over them is always worth it.
         is_small = len(train) * planes.weights.size <= LARGEST_FULL_BATCH
@@ -103,6 +108,7 @@ class _Run:
     phase: str
     max_iter: int
     n_before: int
+    order: Order | None = None
     records: list[Record] = field(default_factory=list)  # of the final training alone
     n_done: int = 0
     best_planes: Planes | None = None
@@ -249,7 +255,10 @@ def _lbfgs_stage(
         on_iterate=on_iterate if followed else None,
         relief=run.relief,
     )
-    planes, converged, losses = kernel.minimize(rows, descent)
+    if run.order is None or not len(run.order.features):
+        planes, converged, losses = kernel.minimize(rows, descent)
+    else:
+        planes, converged, losses = ordered_minimize(rows, descent, run.order)
     if not followed:
         run.steps_done(sharpness, losses)
     return _cap_norms(planes, recipe.max_weight_norm), converged

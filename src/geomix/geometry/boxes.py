@@ -1,0 +1,262 @@
+"""Boxes inside a class's region: "x between a and b, colour red or white, anything else whatever".
+
+Every row in the box is given to the class by the soft model, proved: from an anchor row with
+margins s_c - s_k, a column that stays within its interval takes off at most
+
+    max over the interval of  (largest rise of k's planes) - (smallest rise of c's planes),
+
+as in ``bounds.py``, and a box is valid while the sums over columns stay below the margins. From
+some rows that the plane answers for, sure ones and ordinary ones, the box is widened by whatever
+step takes in most rows (of its own column) for what it costs of the margins; the box with most
+rows is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomix.additive import Additive
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.cells import table_of
+from geomix.geometry.bounds import member_extreme
+from geomix.geometry.search import class_scores
+from geomix.model import GeometricMixture
+from geomix.plane_cards import leads
+from geomix.shapes import LevelShape
+
+ROUNDING = 1e-9
+ANCHORS = (1.0, 0.8, 0.5)  # how sure the rows are that boxes are grown around
+STRIDES = 16  # steps from one end of a curve to the other
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """conditions : as texts;  inside : (n,) which rows lie in it."""
+
+    conditions: tuple[str, ...]
+    inside: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """The places of one column in order (knots and the anchor's cell, or levels) and what each of
+    them takes off the margins against the rivals, (n_places, n_rivals)."""
+
+    values: FloatArray
+    cost: FloatArray
+    anchor: int
+    is_category: bool
+    outer_is_flat: tuple[bool, bool]
+
+
+def proved_boxes(
+    model: GeometricMixture, form: Additive, p: int, code: int, encoded: FloatArray, digits: int
+) -> Box | None:
+    """The widest box found around rows that plane ``p`` of class ``code`` answers for; None where
+    it answers for none."""
+    S = model.answer("class_scores", encoded)
+    answered = leads(model, model.answer("responsibilities", encoded))[:, p]
+    answered &= S.argmax(axis=1) == code
+    if not answered.any():
+        return None
+    others = S.copy()
+    others[:, code] = -np.inf
+    lead = S[:, code] - others.max(axis=1)
+    rows = np.flatnonzero(answered)
+    rows = rows[np.argsort(lead[rows], kind="stable")]
+    anchors = {int(rows[int(part * (len(rows) - 1))]) for part in ANCHORS}
+    boxes = [_box_around(model, form, encoded[i], code, encoded, digits) for i in sorted(anchors)]
+    return max(boxes, key=lambda box: int(box.inside.sum()))
+
+
+def _box_around(
+    model: GeometricMixture,
+    form: Additive,
+    anchor: FloatArray,
+    code: int,
+    encoded: FloatArray,
+    digits: int,
+) -> Box:
+    rivals = np.array([k for k in range(len(model.classes)) if k != code])
+    scores = class_scores(form, form.scores(anchor[None, :])[0])
+    budget = (scores[code] - scores[rivals]) * (1.0 - ROUNDING) - ROUNDING
+    columns = [_column(form, shape, anchor[shape.column], code, rivals) for shape in form.shapes]
+    sides = [_Side(one, encoded[:, j]) for j, one in enumerate(columns)]
+    _widen(sides, np.maximum(budget, 0.0))
+    return _told(model, columns, [side.span for side in sides], encoded, digits)
+
+
+def _column(form: Additive, shape: Any, cell: float, code: int, rivals: IntArray) -> _Column:
+    if isinstance(shape, LevelShape) or np.isnan(cell):
+        n_levels = len(shape.levels) if isinstance(shape, LevelShape) else 0
+        values = np.arange(n_levels, dtype=float)
+        if not (0 <= cell < n_levels):
+            values = np.append(values, cell)
+        anchor = int(np.flatnonzero((values == cell) | (np.isnan(values) & np.isnan(cell)))[0])
+        flat = (True, True)
+    else:
+        values = np.unique(np.append(shape.knots, cell))
+        anchor = int(np.searchsorted(values, cell))
+        flat = (not shape.outer[:, 0].any(), not shape.outer[:, 1].any())
+    F = shape(values)
+    F = F - F[anchor]
+    down = member_extreme(form.planes, F, code, largest=False)
+    cost = np.column_stack(
+        [member_extreme(form.planes, F, int(k), largest=True) - down for k in rivals]
+    )
+    return _Column(
+        values, cost, anchor, isinstance(shape, LevelShape) or bool(np.isnan(cell)), flat
+    )
+
+
+class _Side:
+    """One column's part of a box while it grows: its places, what they cost, how many rows of the
+    table have one of them."""
+
+    def __init__(self, column: _Column, cells: FloatArray) -> None:
+        self.column = column
+        self.span = {column.anchor}
+        self.spent: FloatArray = np.zeros(column.cost.shape[1])
+        n_places = len(column.values)
+        self.stride = 1 if column.is_category else max(n_places // STRIDES, 1)
+        if column.is_category:
+            counts = [float((cells == value).sum()) for value in column.values]
+        else:
+            # Rows at a place, and between it and the next one towards the anchor.
+            at = np.searchsorted(column.values, cells[~np.isnan(cells)])
+            left = np.searchsorted(column.values, cells[~np.isnan(cells)], "right") - 1
+            place = np.where(at <= column.anchor, left, at)
+            counts = np.bincount(np.clip(place, 0, n_places - 1), minlength=n_places).tolist()
+        self.counts = counts
+        self.n_rows = max(sum(counts[k] for k in self.span), 0.5)
+
+    def steps(self) -> list[list[int]]:
+        """Places that could come in next, together."""
+        n_places = len(self.column.values)
+        if self.column.is_category:
+            return [[k] for k in range(n_places) if k not in self.span]
+        low, high = min(self.span), max(self.span)
+        wanted = []
+        for stride in {self.stride, 1}:
+            wanted.append(list(range(max(low - stride, 0), low)))
+            wanted.append(list(range(high + 1, min(high + 1 + stride, n_places))))
+        return [places for places in wanted if places]
+
+    def cost_with(self, places: list[int]) -> FloatArray:
+        cost: FloatArray = np.maximum(self.spent, self.column.cost[places].max(axis=0))
+        return cost
+
+    def gain_with(self, places: list[int]) -> float:
+        return float(np.log1p(sum(self.counts[k] for k in places) / self.n_rows))
+
+    def take(self, places: list[int], spent: FloatArray) -> None:
+        self.n_rows += sum(self.counts[k] for k in places)
+        self.span.update(places)
+        self.spent = spent
+
+
+def _widen(sides: list[_Side], left: FloatArray) -> None:
+    """Step by step, always the one with most rows for its cost, until none fits."""
+    offers = [_offers(side) for side in sides]
+    while True:
+        best, choice = -1.0, None
+        for j, some in enumerate(offers):
+            for places, extra, gain in some:
+                if (extra <= left).all():
+                    worth = (gain + 1e-9) / (float((extra / (left + 1e-300)).max()) + 1e-9)
+                    if worth > best:
+                        best, choice = worth, (j, places, extra)
+        if choice is None:
+            return
+        j, places, extra = choice
+        sides[j].take(places, sides[j].spent + extra)
+        left = left - extra
+        offers[j] = _offers(sides[j])
+
+
+def _offers(side: _Side) -> list[tuple[list[int], FloatArray, float]]:
+    return [
+        (places, side.cost_with(places) - side.spent, side.gain_with(places))
+        for places in side.steps()
+    ]
+
+
+def _is_complete(one: _Column, cells: FloatArray) -> bool:
+    """Whether the places of a column are all that its rows can hold."""
+    if one.is_category:
+        return bool(np.isin(cells[~np.isnan(cells)], one.values).all()) and (
+            not np.isnan(cells).any() or bool(np.isnan(one.values).any())
+        )
+    return all(one.outer_is_flat) and not np.isnan(cells).any()
+
+
+def _told(
+    model: GeometricMixture,
+    columns: list[_Column],
+    spans: list[set[int]],
+    encoded: FloatArray,
+    digits: int,
+) -> Box:
+    inside = np.ones(len(encoded), dtype=bool)
+    texts = []
+    for j, one in enumerate(columns):
+        column = table_of(model).columns[j]
+        x = encoded[:, j]
+        if len(spans[j]) == len(one.values) and _is_complete(one, x):
+            continue  # every cell there is
+        if one.is_category:
+            places = one.values[sorted(spans[j])]
+            inside &= np.isin(x, places) | (np.isnan(x) & np.isnan(places).any())
+            texts.append(_one_of(column, places))
+            continue
+        low, high = one.values[min(spans[j])], one.values[max(spans[j])]
+        open_low = min(spans[j]) == 0 and one.outer_is_flat[0]
+        open_high = max(spans[j]) == len(one.values) - 1 and one.outer_is_flat[1]
+        inside &= ~np.isnan(x) & ((x >= low) | open_low) & ((x <= high) | open_high)
+        texts.append(_between(column.name, low, high, open_low, open_high, digits))
+    return Box(tuple(text for text in texts if text) or ("always",), inside)
+
+
+def _one_of(column: Any, places: FloatArray) -> str:
+    """The levels of a box, or those that are not if they are fewer."""
+    others = [code for code in range(column.n_levels) if code not in places]
+    if len(others) < len(places) and (places >= 0.0).all():
+        names = [_level_name(column, float(code)) for code in others]
+        but = f" and not {' or '.join(names)}" if names else ""
+        return f"{column.name} is known{but}"
+    return f"{column.name} is {' or '.join(_level_name(column, value) for value in places)}"
+
+
+def _level_name(column: Any, value: float) -> str:
+    if np.isnan(value):
+        return "missing"
+    names = column.level_names if column.kind == "category" else []
+    return names[int(value)] if 0 <= value < len(names) else "a level never seen"
+
+
+def _between(
+    name: str, low: float, high: float, open_low: bool, open_high: bool, digits: int
+) -> str:
+    """Rounded inwards, so that what is written is proved too."""
+    if open_low and open_high:
+        return f"{name} is not missing"
+    a, b = _inwards(low, digits, up=True, most=high), _inwards(high, digits, up=False, most=low)
+    if open_low:
+        return f"{name} <= {b}"
+    return f"{name} >= {a}" if open_high else f"{a} <= {name} <= {b}"
+
+
+def _inwards(value: float, digits: int, *, up: bool, most: float) -> str:
+    for more in range(digits, 18):
+        text = f"{value:.{more}g}"
+        off = float(text) - value
+        steps = 10.0 ** (np.floor(np.log10(abs(value))) - more + 1) if value else 0.0
+        if (off < 0.0) if up else (off > 0.0):
+            text = f"{float(text) + (steps if up else -steps):.{more}g}"
+        inside = value <= float(text) <= most if up else most <= float(text) <= value
+        if inside:
+            return text
+    return repr(value)

@@ -1,0 +1,130 @@
+"""What of a row may change, and by how much a change counts.
+
+Numbers move within limits, categories to other levels, missing cells stay missing. A number's
+change is counted in units of ``scale`` (by default the standard deviation of its column in
+training), a change of level as one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomix.additive import Additive
+from geomix.arrays import FloatArray
+from geomix.cells import column_place, column_places, table_of
+from geomix.columns import plain_label
+from geomix.model import GeometricMixture
+
+
+@dataclass(frozen=True, eq=False)
+class Freedom:
+    """low, high : (n_columns,) limits of the numbers, in their own units; equal where fixed
+    levels : codes that a category may have, by column, with the one it has
+    scale : (n_columns,) what counts as one unit of a number's change
+    """
+
+    low: FloatArray
+    high: FloatArray
+    levels: dict[int, list[float]]
+    scale: FloatArray
+
+    def only(self, row: FloatArray, columns: Iterable[int]) -> Freedom:
+        """The same with every other column fixed."""
+        free = set(columns)
+        fixed = np.array([j not in free for j in range(len(row))])
+        low, high = np.where(fixed, row, self.low), np.where(fixed, row, self.high)
+        levels = {j: codes if j in free else [row[j]] for j, codes in self.levels.items()}
+        return Freedom(low, high, levels, self.scale)
+
+    @property
+    def moves_levels(self) -> bool:
+        return any(len(codes) > 1 for codes in self.levels.values())
+
+
+def unit_sizes(model: GeometricMixture, form: Additive, scale: Any) -> FloatArray:
+    """One unit of each number: the training deviation (None), or as a dict by column says."""
+    sizes = np.array([shape.scale for shape in form.shapes])
+    for column, size in (scale or {}).items():
+        j = column_place(model, column)
+        if not 0.0 < float(size) < np.inf:
+            raise ValueError(f"Got scale {size!r} of {column!r}; expected a positive number.")
+        sizes[j] = float(size)
+    return sizes
+
+
+def freedom(
+    model: GeometricMixture,
+    form: Additive,
+    row: FloatArray,
+    *,
+    immutable: Any = (),
+    increase_only: Any = (),
+    decrease_only: Any = (),
+    ranges: Mapping[Any, Any] | None = None,
+    scale: Mapping[Any, float] | None = None,
+) -> Freedom:
+    """What the user lets change of an encoded row."""
+    table = table_of(model)
+    low, high = np.full(len(row), -np.inf), np.full(len(row), np.inf)
+    levels: dict[int, list[float]] = {}
+    for j, column in enumerate(table.columns):
+        if column.kind == "category":
+            # The pooled level has no label of its own that a row could be given.
+            levels[j] = sorted({*map(float, range(len(column.levels))), float(row[j])})
+    _limit(model, row, ranges or {}, low, high, levels)
+    for j in _numbers(model, increase_only, "increase_only"):
+        low[j] = max(low[j], row[j])
+    for j in _numbers(model, decrease_only, "decrease_only"):
+        high[j] = min(high[j], row[j])
+    fixed = set(column_places(model, immutable)) | set(np.flatnonzero(np.isnan(row)).tolist())
+    for j in fixed:
+        low[j] = high[j] = row[j]
+        if j in levels:
+            levels[j] = [float(row[j])]
+    for j in np.flatnonzero(low > high).tolist():
+        raise ValueError(
+            f"Column {model.columns[j]!r} may lie between {low[j]:g} and {high[j]:g} only, which "
+            "leaves it no value; widen ranges, or take it out of increase_only or decrease_only."
+        )
+    return Freedom(low, high, levels, unit_sizes(model, form, scale))
+
+
+def _limit(
+    model: GeometricMixture,
+    row: FloatArray,
+    ranges: Mapping[Any, Any],
+    low: FloatArray,
+    high: FloatArray,
+    levels: dict[int, list[float]],
+) -> None:
+    for column, allowed in ranges.items():
+        j = column_place(model, column)
+        if j in levels:
+            known = table_of(model).columns[j]
+            codes = {known.code(plain_label(level)) for level in allowed}
+            levels[j] = sorted(codes - {-1.0})
+            if not levels[j]:
+                raise ValueError(f"Got no known level in ranges of {column!r}: {allowed!r}.")
+            continue
+        try:
+            low[j], high[j] = (float(end) for end in allowed)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Got {allowed!r} as the range of {column!r}; expected two numbers, lowest and "
+                "highest (or infinite)."
+            ) from error
+
+
+def _numbers(model: GeometricMixture, columns: Any, parameter: str) -> list[int]:
+    places = column_places(model, columns)
+    for j in places:
+        if table_of(model).is_category[j]:
+            raise ValueError(
+                f"Column {model.columns[j]!r} is a category, which has no order; {parameter} takes "
+                "numbers. To name allowed levels use ranges."
+            )
+    return places

@@ -1,0 +1,268 @@
+"""Nearest rows of another class: valid by the model itself, never nearer than proved, and as near
+as brute force or a general solver finds."""
+
+import json
+
+import numpy as np
+import pytest
+from reading_models import ADDITIVE, fitted
+from scipy.optimize import linprog, minimize
+
+from geomix import GeometricMixture
+from geomix.additive import NoShapes, additive
+from geomix.cells import encoded_rows
+from geomix.geometry.projection import nearest_point
+from geomix.lift import IdentityLift, Standardize
+from geomix.planes import Planes
+
+
+def raw_row(X, i):
+    return X.iloc[i].to_dict() if hasattr(X, "iloc") else X[i]
+
+
+def as_table(X, row):
+    if hasattr(X, "iloc"):
+        return [list(row.values())]
+    return np.array([list(row.values())], dtype=float)
+
+
+# --- the nearest point of a polyhedron ---
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
+def test_the_nearest_point_is_what_a_general_solver_finds(norm):
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        n, m = rng.integers(1, 6), rng.integers(1, 8)
+        G, h = rng.standard_normal((m, n)), rng.standard_normal(m)
+        low = np.where(rng.random(n) < 0.3, -rng.random(n), -np.inf)
+        high = np.where(rng.random(n) < 0.3, rng.random(n), np.inf)
+        found = nearest_point(G, h, norm, low, high)
+        exists = linprog(np.zeros(n), -G, -h, bounds=np.column_stack([low, high])).status == 0
+        assert (found.point is not None) == exists
+        if not exists:
+            assert found.lower_bound == np.inf
+            continue
+        assert (G @ found.point >= h - 1e-7).all()
+        assert (found.point >= low - 1e-7).all()
+        assert (found.point <= high + 1e-7).all()
+        distance = np.linalg.norm(found.point, norm)
+        assert found.lower_bound <= distance + 1e-9
+        assert distance <= found.lower_bound * (1 + 1e-6) + 1e-7  # strong duality: it is nearest
+        if norm == 2.0 and distance > 0:
+            start = found.point + 0.1
+            rows = [{"type": "ineq", "fun": lambda d, G=G, h=h: G @ d - h}]
+            bounds = list(zip(low, high, strict=True))
+            theirs = minimize(lambda d: d @ d, start, constraints=rows, bounds=bounds, tol=1e-12)
+            if theirs.success:
+                assert distance**2 <= theirs.fun + 1e-6
+
+
+def test_no_point_is_told_apart_from_a_far_one():
+    G = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    assert nearest_point(G, np.array([1.0, -0.5])).point is None
+    far = nearest_point(np.array([[1e-6, 0.0]]), np.array([1.0]))
+    np.testing.assert_allclose(far.point, [1e6, 0.0])
+
+
+# --- counterfactuals ---
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_the_model_itself_agrees_and_the_bound_is_below(name, norm):
+    model, X, _ = fitted(name)
+    encoded = encoded_rows(model, X)
+    form = additive(model)
+    scale = np.array([shape.scale for shape in form.shapes])
+    for i in range(0, len(encoded), 60 if norm == "l1" else 30):
+        for target in model.classes.tolist():
+            found = model.counterfactual(raw_row(X, i), target, norm=norm)
+            assert found.status == "found"
+            assert model.predict(as_table(X, found.after))[0] == target
+            assert 0.0 <= found.lower_bound <= found.distance + 1e-9
+            after = encoded_rows(model, as_table(X, found.after))[0]
+            is_level = np.array([shape.kind == "category" for shape in form.shapes])
+            gone = np.isnan(encoded[i])
+            np.testing.assert_array_equal(np.isnan(after), gone)
+            t = np.where(is_level, after != encoded[i], (after - encoded[i]) / scale)
+            t = np.where(gone, 0.0, t)
+            measured = np.linalg.norm(t, 1 if norm == "l1" else 2)
+            assert found.distance == pytest.approx(measured, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["linear", "several", "spline", "committee", "mixed spline"])
+def test_no_random_row_of_the_target_is_nearer_than_the_bound(name):
+    model, X, _ = fitted(name)
+    encoded = encoded_rows(model, X)
+    form = additive(model)
+    scale = np.array([shape.scale for shape in form.shapes])
+    rng = np.random.default_rng(0)
+    is_level = np.array([shape.kind == "category" for shape in form.shapes])
+    for i in range(0, len(encoded), 45):
+        found = model.counterfactual(raw_row(X, i))
+        row = encoded[i]
+        directions = rng.standard_normal((4000, len(row)))
+        directions[rng.random(directions.shape) < 0.5] = 0.0
+        directions[:, is_level] = 0.0
+        length = np.linalg.norm(directions, axis=1, keepdims=True)
+        directions /= np.maximum(length, 1e-12)
+        reach = found.lower_bound * rng.uniform(0.5, 1.0, (4000, 1)) * (1 - 1e-9)
+        near = row + directions * reach * scale
+        labels = model.answer("class_scores", near).argmax(axis=1)
+        assert (model.classes[labels] == found.label).all()
+
+
+def test_between_two_planes_it_is_the_foot_of_the_perpendicular():
+    """One plane per class: the distance of a point from a hyperplane, in closed form."""
+    model, X, _ = fitted("linear")
+    weights, biases = model.folded.weights * X.std(axis=0), model.folded.biases
+    for i in range(0, 150, 17):
+        found = model.counterfactual(X[i])
+        z = model.folded.weights @ X[i] + biases
+        now = int(z.argmax())
+        k = model.classes.tolist().index(found.target)
+        # Nearest of the two boundaries; the third class may stand in the way, so it bounds.
+        gaps = [
+            (z[now] - z[j]) / np.linalg.norm(weights[now] - weights[j])
+            for j in range(3)
+            if j != now
+        ]
+        assert found.distance == pytest.approx(min(gaps), rel=1e-6)
+        assert found.is_nearest
+        assert k != now
+
+
+def test_it_is_as_near_as_a_grid_of_two_columns():
+    """Two columns, several planes: a fine grid of rows around finds none that is nearer."""
+    standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        planes = Planes(
+            rng.standard_normal((5, 2)) * 2, rng.standard_normal(5), np.array([0, 3, 5])
+        )
+        model = GeometricMixture(
+            np.array(["a", "b"]), ("u", "v"), standardize, IdentityLift(2), planes, 6.0
+        )
+        row = rng.standard_normal(2)
+        found = model.counterfactual(row)
+        side = np.linspace(-8.0, 8.0, 801)
+        grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+        others = grid[model.predict(row + grid) != found.label]
+        if found.status == "infeasible":
+            assert not len(others)
+            continue
+        nearest = np.linalg.norm(others, axis=1).min()
+        assert found.distance <= nearest + 1e-9
+        assert found.lower_bound <= nearest
+
+
+def test_constraints_are_kept():
+    model, X, _ = fitted("mixed spline")
+    table = X.reset_index(drop=True)
+    held = {"immutable": ["colour", "magnesium"], "increase_only": ["alcohol"]}
+    for i in range(0, len(table), 30):
+        row = raw_row(table, i)
+        for target in model.classes.tolist():
+            ranges = {"malic_acid": (0.5, 3.0), "stop": ["cork"]}
+            found = model.counterfactual(row, target, ranges=ranges, **held)
+            if found.status != "found":
+                continue
+            after = found.after
+            assert after["colour"] == row["colour"]
+            assert after["magnesium"] == row["magnesium"]
+            assert after["alcohol"] >= row["alcohol"]
+            assert 0.5 <= after["malic_acid"] <= 3.0
+            assert after["stop"] in ("cork", None)
+            free = model.counterfactual(row, target)
+            assert free.lower_bound <= found.distance + 1e-9
+
+
+def test_what_cannot_be_is_called_infeasible_and_only_that():
+    model, X, _ = fitted("several")
+    nothing = model.counterfactual(X[0], 2, immutable=list(model.columns))
+    assert nothing.status == "infeasible"
+    assert nothing.after is None
+    assert nothing.lower_bound == np.inf
+    spline, X, _ = fitted("spline")
+    one = spline.counterfactual(X[0], 2, immutable=list(spline.columns)[1:])
+    # One column alone: its curve is bounded, so a scan over it decides.
+    scan = np.repeat(X[:1], 4000, axis=0)
+    scan[:, 0] = np.linspace(X[:, 0].min() - 1.0, X[:, 0].max() + 1.0, 4000)
+    assert (one.status == "infeasible") == (2 not in spline.predict(scan))
+
+
+def test_few_columns_change_where_few_may():
+    model, X, _ = fitted("several")
+    for i in (0, 70, 150):
+        free = model.counterfactual(X[i])
+        for sparse in (1, 2):
+            found = model.counterfactual(X[i], free.target, sparse=sparse)
+            if found.status == "found":
+                assert 1 <= len(found.changes) <= sparse
+                assert found.distance >= free.lower_bound - 1e-9
+
+
+def test_one_column_alone_ends_where_its_threshold_says():
+    model, X, _ = fitted("linear")
+    found = model.counterfactual(X[0], 1, sparse=1)
+    ((column, (before, after)),) = found.changes.items()
+    flips = np.array(model.thresholds(X[0], column).flips)
+    assert np.abs(flips - after).min() < 1e-6 * abs(after - before)
+
+
+def test_a_row_of_the_target_already_stays():
+    model, X, _ = fitted("several")
+    found = model.counterfactual(X[0], model.predict(X[:1])[0])
+    assert (found.status, found.distance, found.changes) == ("found", 0.0, {})
+
+
+def test_a_unit_of_ones_own_counts():
+    model, X, _ = fitted("linear")
+    plain = model.counterfactual(X[0], 1)
+    dear = model.counterfactual(X[0], 1, scale={"x2": 1e-3})
+    moved = [abs(found.after["x2"] - X[0, 2]) for found in (plain, dear)]
+    assert moved[1] < 1e-3 * moved[0]
+
+
+def test_rows_come_as_dicts_series_frames_and_lists():
+    model, X, _ = fitted("mixed linear")
+    told = [
+        model.counterfactual(row, "barbera").distance
+        for row in (X.iloc[0].to_dict(), X.iloc[0], X.iloc[:1], X.iloc[0].tolist())
+    ]
+    assert len(set(told)) == 1
+
+
+def test_what_makes_no_sense_is_refused_by_name():
+    model, X, _ = fitted("mixed linear")
+    row = X.iloc[0]
+    for options, message in [
+        ({"norm": "l7"}, "norm"),
+        ({"sparse": 0}, "sparse"),
+        ({"immutable": ["nope"]}, "nope"),
+        ({"increase_only": ["colour"]}, "category"),
+        ({"ranges": {"alcohol": 3}}, "two numbers"),
+        ({"ranges": {"alcohol": (9.0, 8.0)}}, "no value"),
+        ({"scale": {"alcohol": 0}}, "positive"),
+        ({"ranges": {"colour": ["blue"]}}, "no known level"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.counterfactual(row, "barbera", **options)
+    with pytest.raises(ValueError, match="port"):
+        model.counterfactual(row, "port")
+    fourier, X, _ = fitted("fourier")
+    with pytest.raises(NoShapes):
+        fourier.counterfactual(X[0])
+
+
+def test_it_is_told_as_frame_json_html_and_text():
+    model, X, _ = fitted("mixed linear")
+    found = model.counterfactual(X.iloc[0], "barbera")
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert len(found.to_frame()) == len(found.changes)
+    assert "red <b>" not in found._repr_html_()
+    assert "barbera" in str(found)
+    none = model.counterfactual(X.iloc[0], "barbera", immutable=list(model.columns))
+    json.dumps(none.to_dict(), allow_nan=False)
+    assert "cannot" in str(none)
