@@ -150,7 +150,7 @@ def test_edits_that_cannot_be_are_refused():
     from dataclasses import replace
 
     with pytest.raises(ValueError, match="before"):
-        replace(model, class_shares=None).with_priors({0: 1, 1: 1, 2: 1})
+        replace(model, training=None).with_priors({0: 1, 1: 1, 2: 1})
 
 
 # --- drift ---
@@ -189,3 +189,15 @@ def test_drift_needs_rows():
     model, X, _ = fitted("several")
     with pytest.raises(ValueError, match="X_new"):
         model.compare(X, X[:0])
+
+
+def test_every_edit_is_logged_and_survives_the_file(tmp_path):
+    model, _, _ = fitted("several")
+    label = model.classes[0]
+    edited = model.merge_planes(label, [0, 1]).model.with_priors({0: 0.5, 1: 0.3, 2: 0.2}).model
+    edited.save(tmp_path / "edited.geomix")
+    loaded = geomix.load(tmp_path / "edited.geomix")
+    assert [one["action"] for one in loaded.edits] == ["merge_planes", "with_priors"]
+    assert loaded.edits[0]["label"] == label
+    assert loaded.class_shares == (0.5, 0.3, 0.2)
+    assert loaded.edits == edited.edits

@@ -7,8 +7,8 @@
     with_priors(...)         s_c / T rises by log(new share of c / old share of c)
     merge([a, b], weights)   s_c = log(sum_i w_i exp(k s_c^i)) / k: the soft-OR of models is a model
 
-An ``Edit`` holds the new model, and ``change(X)`` says by how much the calibrated class scores
-s_c / T of rows change, by these formulas: from the model before alone.
+An ``Edit`` holds the new model, which lists the edit in ``edits``. ``change(X)`` says by how much
+the calibrated class scores s_c / T of rows change, by these formulas: from the model before alone.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def without_plane(model: GeometricMixture, label: Any, plane: int) -> Edit:
         fall = _soft_or(model, Z[:, own[own != index]]) - _soft_or(model, Z[:, own])
         return _of_class(model, code, fall)
 
-    return Edit(model, edited, f"without plane {plane} of {label}", formula)
+    logged = edited.with_edit("without_plane", label=_plain(label), plane=int(plane))
+    return Edit(model, logged, f"without plane {plane} of {label}", formula)
 
 
 def merge_planes(
@@ -96,7 +97,10 @@ def merge_planes(
         return _of_class(model, code, _soft_or(model, after) - _soft_or(model, Z[:, own]))
 
     names = ", ".join(map(str, planes))
-    return Edit(model, edited, f"planes {names} of {label} merged into one", formula)
+    logged = edited.with_edit(
+        "merge_planes", label=_plain(label), planes=[*map(int, planes)], shares=q.tolist()
+    )
+    return Edit(model, logged, f"planes {names} of {label} merged into one", formula)
 
 
 def with_priors(
@@ -115,13 +119,14 @@ def with_priors(
     old = np.asarray(model.class_shares) if before is None else _shares(model, before, "before")
     rise = np.log(new) - np.log(old)
     planes = model.planes.with_class_bias(model.temperature * rise)
-    shares = tuple((new / new.sum()).tolist())
-    edited = replace(model, planes=planes, class_shares=shares)
+    shares = (new / new.sum()).tolist()
+    edited = replace(model, planes=planes, training=_with_shares(model, shares))
 
     def formula(encoded: FloatArray) -> FloatArray:
         return np.repeat(rise[None, :], len(encoded), axis=0)
 
-    return Edit(model, edited, f"with priors {dict(priors)}", formula)
+    logged = edited.with_edit("with_priors", shares=shares)
+    return Edit(model, logged, f"with priors {dict(priors)}", formula)
 
 
 def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricMixture:
@@ -161,7 +166,19 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
         np.concatenate([one.biases for one in shifted])[order],
         class_starts(per_class),
     )
-    return replace(first, standardize=standardize, lift=lift, planes=planes, class_shares=None)
+    merged = replace(first, standardize=standardize, lift=lift, planes=planes)
+    return replace(merged, training=_with_shares(first, None)).with_edit(
+        "merge", weights=(w / w.sum()).tolist()
+    )
+
+
+def _with_shares(model: GeometricMixture, shares: list[float] | None) -> dict[str, Any]:
+    return {**(model.training or {}), "class_shares": shares}
+
+
+def _plain(label: Any) -> Any:
+    """A label as the edit log keeps it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _joined_lines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes]]:

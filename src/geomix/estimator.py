@@ -310,7 +310,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 deadline=deadline,
             )
         facts = training_facts(history, len(rows), self.get_params(deep=False), _defaults())
-        state = shadow._fitted_attributes(replace(model, training=facts))
+        training = {**(model.training or {}), **facts}
+        state = shadow._fitted_attributes(replace(model, training=training))
         state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}
         if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
             del self.feature_names_in_

@@ -155,7 +155,7 @@ def fit_model(
         temperature,
         table,
         fitted.features.expand,
-        _class_shares(task, class_weight, recipe),
+        training={"class_shares": _class_shares(task, class_weight, recipe)},
     )
     return model, history
 
@@ -199,14 +199,12 @@ def _task(
     )
 
 
-def _class_shares(
-    task: _Task, class_weight: FloatArray | None, recipe: Recipe
-) -> tuple[float, ...]:
+def _class_shares(task: _Task, class_weight: FloatArray | None, recipe: Recipe) -> list[float]:
     """Shares of the classes that the probabilities speak of."""
     mass: FloatArray = np.bincount(task.rows.y, task.rows.weight, task.n_classes) * 1.0
     if class_weight is not None and recipe.correct_prior:
         mass = mass / class_weight
-    return tuple((mass / mass.sum()).tolist())
+    return (mass / mass.sum()).tolist()
 
 
 def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:

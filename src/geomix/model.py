@@ -55,7 +55,6 @@ class GeometricMixture:
     sharpness : k of the soft-OR;  temperature : T of the calibrated posterior
     training : what is known of the training, plain values by name;  edits : what was changed by
         hand since, in order. Neither changes an answer; both are kept in the model's file
-    class_shares : of the training rows, or None where that is not known (see ``with_priors``)
     """
 
     classes: Any
@@ -69,7 +68,6 @@ class GeometricMixture:
     expand: Expand | None = None
     training: Mapping[str, Any] | None = None
     edits: tuple[Mapping[str, Any], ...] = ()
-    class_shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.lift.kind == "fourier":  # its frequencies are short since they were drawn
@@ -168,6 +166,12 @@ class GeometricMixture:
     def with_temperature(self, temperature: float) -> GeometricMixture:
         """The same model with another calibration temperature."""
         return replace(self, temperature=float(temperature))
+
+    @property
+    def class_shares(self) -> tuple[float, ...] | None:
+        """Of the training rows, in the order of ``classes``; None where that is not known."""
+        shares = (self.training or {}).get("class_shares")
+        return None if shares is None else tuple(shares)
 
     def with_edit(self, action: str, **facts: Any) -> GeometricMixture:
         """The same model with one more record in its edit log."""
