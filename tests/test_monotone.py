@@ -178,7 +178,8 @@ def test_sparse_rows_keep_the_order_too():
 
 def test_the_choice_of_a_lift_leaves_fourier_out():
     X, y = load_iris(return_X_y=True)
-    clf = GeometricMixtureClassifier(monotone={"x2": {2: 1}}, random_state=0).fit(X, y)
+    some = {"n_planes": 1, "lift": ("linear", "fourier"), "random_state": 0}
+    clf = GeometricMixtureClassifier(monotone={"x2": {2: 1}}, **some).fit(X, y)
     assert "fourier" not in {trial.lift for trial in clf.history_.trials}
     assert clf.model_.check_monotone({"x2": {2: 1}})
     wide = np.hstack([X] * 14)
