@@ -131,6 +131,30 @@ def test_the_recipe_run_equals_the_estimator_by_hand():
     assert answer["values"]["n_planes"] == clf.n_planes_.sum()
 
 
+def test_a_committee_is_concentrated_member_by_member(rng):
+    from types import SimpleNamespace
+
+    from geomix.planes import Planes, committee
+
+    members = [
+        Planes(rng.standard_normal((5, 3)), rng.standard_normal(5), np.array([0, 2, 5]))
+        for _ in range(4)
+    ]
+    X, y = rng.standard_normal((30, 3)), np.arange(30) % 2
+
+    def of(planes):
+        answers = lambda rows: planes.pooled(planes.scores(rows), 6.0)[1]  # noqa: E731
+        return SimpleNamespace(planes=planes, responsibilities=answers)
+
+    split = SimpleNamespace(X_test=X, y_test=y)
+    alone = [measure.member_concentration(of(one), split) for one in members]
+    together = measure.member_concentration(of(committee(members)), split)
+    assert together == pytest.approx(np.mean(alone))
+    A = of(members[0]).responsibilities(X)
+    own = np.where(y == 0, A[:, :2].max(axis=1), A[:, 2:].max(axis=1))
+    assert alone[0] == pytest.approx(own.mean())
+
+
 def test_an_interrupted_run_is_measured_again(tmp_path):
     path = tmp_path / "results.csv"
     first, second = (Run(MODELS, "iris", model, 0) for model in "ab")
@@ -271,12 +295,12 @@ def test_a_quick_run_from_data_to_report(tmp_path, capsys, monkeypatch):
 
 def test_the_block_of_the_readme_is_renewed_and_nothing_else(tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{show.START}\nold\n{show.END}\nafter\n")
+    readme.write_text(f"before\n{show.START}\nstale\n{show.END}\nafter\n")
     show.renew_readme(readme, made(**FIGURES))
     text = readme.read_text()
     assert text.startswith(f"before\n{show.START}\n")
     assert text.endswith(f"{show.END}\nafter\n")
-    assert "old" not in text
+    assert "stale" not in text
     assert "| iris | **0.9000 ± 0.0000** |" in text
 
 

@@ -43,7 +43,7 @@ def draw_diagram() -> Figure:
         ax.text(x, top + 0.36, TITLES[column], ha="center", fontsize=10, color=look.INK)
         ax.text(x, top - 0.02, FORMULAS[column], ha="center", fontsize=10, color=look.QUIET)
     note = (
-        r"Arrow width: responsibility $a_{cm} = e^{k z_{cm}} / \sum_j e^{k z_{cj}}$, "
+        r"Line width: responsibility $a_{cm} = e^{k z_{cm}} / \sum_j e^{k z_{cj}}$, "
         "the share of plane m in its class's score. The winner is explained by its class and plane."
     )
     ax.text(5.1, heights[-1][-1] - 0.85, note, ha="center", fontsize=9, color=look.QUIET)

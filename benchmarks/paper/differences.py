@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
+from spread import standard_error
 
 from paper.results import MODELS, Results
 
@@ -32,15 +33,11 @@ class Difference:
         return self.mean <= self.error + ROUNDING
 
 
-def spread(numbers: list[float]) -> float:
-    return float(np.std(numbers, ddof=1)) if len(numbers) > 1 else 0.0
-
-
 def difference(numbers: list[float]) -> Difference:
     n = len(numbers)
-    error = spread(numbers) / np.sqrt(n)
+    error = standard_error(numbers)
     reach = float(student.ppf(0.975, n - 1)) if n > 1 else float("nan")
-    return Difference(float(np.mean(numbers)), float(error), float(reach * error), n)
+    return Difference(float(np.mean(numbers)), error, reach * error, n)
 
 
 def paired(

@@ -84,7 +84,7 @@ def draw_responsibilities(ax: Any, fit: Fit) -> None:
         bars = ax.bar(x, means, 0.8, color=look.plane_shades(code, end - first))
         ax.bar_label(bars, [look.percent(mean) for mean in means], fontsize=8, color=look.INK)
         ticks.extend(x)
-        names.extend(f"plane {plane + 1}" for plane in range(end - first))
+        names.extend(f"plane {plane}" for plane in range(end - first))
         ax.text(
             x.mean(),
             1.02,
@@ -210,7 +210,7 @@ def iris_roc() -> Figure:
     data, fit = load("iris"), recipe("iris")
     P = fit.model.predict_proba(fit.split.X_test)
     truth = fit.split.y_test[:, None] == np.arange(P.shape[1])
-    figure, axes = panels(P.shape[1] + 1, 3.0, 3.2, sharey=True)
+    figure, axes = panels(P.shape[1] + 1, 3.0, 3.7, sharey=True)
     curves = [(data.classes[code], truth[:, code], P[:, code]) for code in range(P.shape[1])]
     curves.append(("micro-average", truth.ravel(), P.ravel()))
     for place, (ax, (name, right, score)) in enumerate(zip(axes, curves, strict=True)):
@@ -237,7 +237,9 @@ class Drawing:
 
 
 FIGURES = {
-    "model": Drawing(draw_diagram, "The model: planes, soft-OR within a class, softmax between classes.", ()),
+    "model": Drawing(
+        draw_diagram, "The model: planes, soft-OR in a class, softmax between classes.", ()
+    ),
     "moons_decision": Drawing(
         moons_decision,
         "Moons, geomix linear. Left: regions and boundary on test rows. Right: mean responsibility "
@@ -268,7 +270,7 @@ FIGURES = {
         ("digits",),
     ),
     "iris_roc": Drawing(iris_roc, "Iris, GMC recipe: ROC curves on test rows.", ("iris",)),
-}  # fmt: skip
+}
 
 
 def draw(name: str, folder: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import apart
@@ -131,11 +132,26 @@ def responsibility(model: GeometricMixture, split: Split) -> dict[str, float]:
     return {
         "max_responsibility": found.max_responsibility,
         "responsibility_entropy": found.entropy,
+        "member_max_responsibility": member_concentration(model, split),
         "n_planes": float(model.planes.n_planes),
         "n_members": float(model.planes.n_members),
         "idle_planes": float(np.mean(usage < IDLE)),
         "temperature": model.temperature,
     }
+
+
+def member_concentration(model: GeometricMixture, split: Split) -> float:
+    """Mean largest responsibility within each member of a committee; without one, the plain one.
+
+    A committee's class has the planes of its first member, then those of the second, and so on.
+    """
+    planes, n_members = model.planes, model.planes.n_members
+    A = n_members * model.responsibilities(split.X_test)
+    largest = [
+        A[split.y_test == code, start:end].reshape(-1, n_members, (end - start) // n_members)
+        for code, (start, end) in enumerate(pairwise(planes.class_start))
+    ]
+    return float(np.concatenate([own.max(axis=2).mean(axis=1) for own in largest]).mean())
 
 
 def planes_in_detail(model: GeometricMixture, split: Split) -> dict[str, float]:

@@ -25,7 +25,7 @@ TONES = {
 
 @dataclass(frozen=True)
 class Page:
-    """``conditions``: what the figures were measured with; ``groups``: headings and their tables."""
+    """``conditions``: what was measured with what; ``groups``: headings and their tables."""
 
     conditions: list[str]
     goals: list[Verdict]

@@ -1,13 +1,14 @@
 """The paper's experiments by one command: every table, ablation, figure, and a verdict per claim.
 
-    python benchmarks/paper [--quick] [--only NAME ...] [--seeds N] [--fresh] [--output FOLDER]
-                            [--report] [--readme]
+    python benchmarks/paper [--quick] [--only NAME ...] [--seeds N] [--jobs N] [--fresh]
+                            [--output FOLDER] [--report] [--readme]
 
 Measurements go to ``results.csv`` one by one, so a stopped run goes on where it was; ``--fresh``
 measures the selected runs again. Tables (Markdown, LaTeX), figures (PNG, SVG), ``paper.md`` and
 ``report.html`` are made from that file and, for the figures, from a few models of the first seed.
-``--only`` takes names of data sets, tables, figures, or one of the words models, ablations,
-sensitivity, figures.
+Every fit has one thread, and ``--jobs`` of them (two) run at a time; times of training are
+processor times. ``--only`` takes names of data sets, tables, figures, or one of the words models,
+ablations, sensitivity, figures.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +29,7 @@ from paper.results import ABLATIONS, MODELS, SENSITIVITY, Measured, Results, Run
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUTPUT = ROOT / "benchmarks" / "results" / "paper"
 QUICK_OUTPUT = ROOT / "build" / "paper-quick"
-SEEDS, VARIANT_SEEDS = 3, 5
+SEEDS, VARIANT_SEEDS, JOBS = 3, 5, 2
 ROW_SECONDS, QUICK_ROW_SECONDS = 1.0, 0.02
 QUICK_SETS = ("iris", "moons")
 QUICK_MODELS = (*models.OURS, "logistic", "linear_svm", "knn")
@@ -55,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.report:
         try:
             jobs = planned(wanted, 1 if options.quick else options.seeds)
-            measure_missing(jobs, path, fresh=options.fresh)
+            measure_missing(jobs, path, fresh=options.fresh, at_a_time=options.jobs)
             draw(wanted.figures, options.output)
         except KeyboardInterrupt:
             interrupted = True
@@ -71,14 +73,16 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="two small sets, cheap models")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="see above")
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="seeds 0 .. N - 1")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="fits at a time")
     parser.add_argument("--fresh", action="store_true", help="measure again what is there already")
     parser.add_argument("--output", type=Path, metavar="FOLDER")
     parser.add_argument("--report", action="store_true", help="only make tables and pages")
     parser.add_argument("--readme", action="store_true", help="renew the block in README.md")
     options = parser.parse_args(arguments)
     options.output = options.output or (QUICK_OUTPUT if options.quick else OUTPUT)
-    if options.seeds < 1:
-        raise SystemExit(f"Got --seeds {options.seeds}; expected at least 1.")
+    for name in ("seeds", "jobs"):
+        if getattr(options, name) < 1:
+            raise SystemExit(f"Got --{name} {getattr(options, name)}; expected at least 1.")
     return options
 
 
@@ -149,7 +153,7 @@ def available(keys: Iterable[str]) -> list[str]:
     return found
 
 
-def measure_missing(jobs: list[Job], path: Path, *, fresh: bool) -> None:
+def measure_missing(jobs: list[Job], path: Path, *, fresh: bool, at_a_time: int) -> None:
     """Run what the file does not have, adding lines for each; ``fresh`` drops them first."""
     known = results.read(path)
     if fresh:
@@ -157,14 +161,21 @@ def measure_missing(jobs: list[Job], path: Path, *, fresh: bool) -> None:
         known = Results({one: made for one, made in known.runs.items() if one not in dropped})
         results.write(path, known)
     missing = [job for job in jobs if job.run not in known.runs]
-    with tqdm(missing, file=sys.stderr, unit="fit", disable=None) as bar:
-        for job in bar:
-            one = job.run
-            bar.set_description(f"{one.dataset}, {one.model}, seed {one.seed}")
-            made = results.measured(run(job), packages_of(one))
-            results.add(path, one, made)
-            if bar.disable:
-                print(told(one, made), file=sys.stderr, flush=True)
+    # Threads only wait here: every fit is a process of its own.
+    pool = ThreadPoolExecutor(at_a_time)
+    try:
+        waiting = {pool.submit(run, job): job.run for job in missing}
+        with tqdm(total=len(missing), file=sys.stderr, unit="fit", disable=None) as bar:
+            for done in as_completed(waiting):
+                one = waiting[done]
+                made = results.measured(done.result(), packages_of(one))
+                results.add(path, one, made)
+                bar.update()
+                bar.set_description(f"{one.dataset}, {one.model}, seed {one.seed}")
+                if bar.disable:
+                    print(told(one, made), file=sys.stderr, flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def packages_of(one: Run) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Results into files: tables as Markdown and LaTeX, all of it as ``paper.md`` and ``report.html``."""
+"""Results into files: each table as Markdown and LaTeX, all as ``paper.md`` and ``report.html``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import markdown_table
 import numpy as np
+from spread import spread
 
 from geomix.paper import reported
 from paper import claims, data, goals, models, render
-from paper.differences import spread
 from paper.figures import FIGURES
 from paper.report import Page, as_html
 from paper.results import Results
@@ -84,7 +84,7 @@ def conditions(results: Results) -> list[str]:
     counts = {part: len({run.seed for run in results.runs if run.part == part})
               for part in dict.fromkeys(run.part for run in results.runs)}  # fmt: skip
     lines = [
-        f"Processor: {'; '.join(sorted({one.cpu for one in made}))}. One thread, one fit at a time.",
+        f"Processor: {'; '.join(sorted({one.cpu for one in made}))}. One thread for every fit.",
         f"Kernel of geomix: {', '.join(kernels)}. {', '.join(versions)}.",
         f"Fits: {len(made):,}. Seeds: "
         + ", ".join(f"{part} {count}" for part, count in counts.items())
@@ -149,7 +149,13 @@ def summary(results: Results) -> str:
         ]
         shown[2] += f" {models.get(best).name}"
         body.append([name, *shown, "" if theirs is None else f"{theirs.mean} ± {theirs.std}"])
-    header = ["data", "geomix", "GMC recipe", "best of ten rivals", "the paper's GMC"]
+    header = [
+        "data",
+        "geomix",
+        "GMC recipe",
+        f"best of {len(rivals(results))} rivals",
+        "the paper's GMC",
+    ]
     lines = [
         "Accuracy (best measured in bold; the last column is what the paper reports):",
         "",

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from spread import spread
 
 from geomix.paper import Reported, reported, reported_usage
 from paper import data, models
-from paper.differences import paired, spread
+from paper.differences import paired
 from paper.models import OURS
 from paper.results import Results
 
@@ -319,7 +320,8 @@ def usage_table(results: Results, dataset: str) -> Table:
 def saliency_table(results: Results, dataset: str = "wdbc") -> Table:
     found = results.metrics(dataset, "geomix_linear", DETAIL_SEED, "weight ")
     usage = results.metrics(dataset, "geomix_linear", DETAIL_SEED, "usage ")
-    classes = data.load(dataset).classes
+    known = data.load(dataset)
+    names = {f"x{place}": column for place, column in enumerate(known.columns)}
     rows = []
     for plane, share in usage.items():
         weights = {
@@ -329,9 +331,9 @@ def saliency_table(results: Results, dataset: str = "wdbc") -> Table:
         }
         if share > 0 and weights:
             code, number = plane.split(" ")
-            words = ", ".join(f"{weight:+.2f} {column}" for column, weight in weights.items())
+            words = ", ".join(f"{weight:+.2f} {names[one]}" for one, weight in weights.items())
             cells = (Cell(share, percent=True, digits=0), Cell(words=words))
-            rows.append((f"{classes[int(code)]}, plane {int(number) + 1}", cells))
+            rows.append((f"{known.classes[int(code)]}, plane {number}", cells))
     note = (
         f"geomix linear, seed {DETAIL_SEED}: the five columns with the largest weight per standard "
         "deviation, with sign, of every plane that answers for a test row of its class."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from spread import spread
+
 from paper import ablations, data, sensitivity
 from paper.ablations import EITHER, FOURIER, LINEAR, RECIPE
-from paper.differences import paired, spread
+from paper.differences import paired
 from paper.results import ABLATIONS, SENSITIVITY, Results
 from paper.tables import BETTER, LEVEL, WORSE, Cell, Table
 
