@@ -197,18 +197,8 @@ def linear_suffices(results: Results) -> Verdict:
 
 
 def glass_boxes(results: Results) -> Verdict:
-    names = [name for name in sets_of(results) if name in data.APPENDIX]
-    good = total = 0
-    parts = []
-    for peer in ("gam", "ebm"):
-        recipe, ours = (tally(results, key, peer, names) for key in (RECIPE_MODEL, DEFAULTS))
-        good, total = good + recipe.n - len(recipe.behind), total + recipe.n
-        parts.append(
-            f"Against {name_of(peer)} the recipe is {recipe.told()}, our defaults {ours.told()}."
-        )
-    return Verdict(
-        "GMC matches GAM and EBM in accuracy.", "table 8", outcome(good, total), " ".join(parts)
-    )
+    claim = "GMC matches GAM and EBM in accuracy."
+    return competitive(results, ("gam", "ebm"), data.APPENDIX, claim, "table 8")
 
 
 def f1_mirrors(results: Results) -> Verdict:

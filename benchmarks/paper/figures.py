@@ -210,7 +210,7 @@ def iris_roc() -> Figure:
     data, fit = load("iris"), recipe("iris")
     P = fit.model.predict_proba(fit.split.X_test)
     truth = fit.split.y_test[:, None] == np.arange(P.shape[1])
-    figure, axes = panels(P.shape[1] + 1, 3.0, 3.7, sharey=True)
+    figure, axes = panels(P.shape[1] + 1, 3.0, 3.5, sharey=True)
     curves = [(data.classes[code], truth[:, code], P[:, code]) for code in range(P.shape[1])]
     curves.append(("micro-average", truth.ravel(), P.ravel()))
     for place, (ax, (name, right, score)) in enumerate(zip(axes, curves, strict=True)):

@@ -154,13 +154,13 @@ def available(keys: Iterable[str]) -> list[str]:
 
 
 def measure_missing(jobs: list[Job], path: Path, *, fresh: bool, at_a_time: int) -> None:
-    """Run what the file does not have, adding lines for each; ``fresh`` drops them first."""
+    """Run what the file does not have, or has as failed; ``fresh``: what it has, too."""
     known = results.read(path)
     if fresh:
         dropped = {job.run for job in jobs}
         known = Results({one: made for one, made in known.runs.items() if one not in dropped})
         results.write(path, known)
-    missing = [job for job in jobs if job.run not in known.runs]
+    missing = [job for job in jobs if job.run not in known.runs or not known.runs[job.run].ok]
     # Threads only wait here: every fit is a process of its own.
     pool = ThreadPoolExecutor(at_a_time)
     try:
