@@ -30,6 +30,7 @@ from paper import (  # noqa: E402
     results,
     run,
     sensitivity,
+    sets,
     show,
     tables,
     variants,
@@ -88,6 +89,41 @@ def test_every_model_of_the_papers_tables_is_there():
     found = {model.paper for model in models.every().values()}
     assert found == set(models.ORDER)
     assert next(iter(models.every())) == "geomix"
+
+
+DOCS = Path(__file__).parent.parent / "docs" / "paper.md"
+
+
+def test_the_documented_file_is_a_model(tmp_path, monkeypatch, iris):
+    code = DOCS.read_text().split("## Add a model")[1].split("```python\n")[1].split("```")[0]
+    (tmp_path / "lda.py").write_text(code)
+    monkeypatch.setattr(models, "__path__", [*models.__path__, str(tmp_path)])
+    try:
+        assert list(models.every())[-1] == "lda"
+        split = data.split_rows(*iris, 0)
+        fitted = models.get("lda").fit(split, 0)
+        assert (fitted.predict(split.X_test) == split.y_test).mean() > 0.9
+        assert fitted.after(split.X_test).sum(axis=1) == pytest.approx(1.0)
+    finally:
+        sys.modules.pop("paper.models.lda")
+
+
+def test_a_file_of_sets_is_a_data_set(tmp_path, monkeypatch):
+    lines = (
+        "from geomix.datasets import Dataset, load as known",
+        "def load():",
+        "    iris = known('iris')",
+        "    return Dataset('flowers', iris.X, iris.y, iris.columns, iris.classes, 'iris again')",
+    )
+    (tmp_path / "flowers.py").write_text("\n".join(lines))
+    monkeypatch.setattr(sets, "__path__", [*sets.__path__, str(tmp_path)])
+    try:
+        assert data.names()[-1] == "flowers"
+        assert data.load("flowers").X.shape == (150, 4)
+        jobs = run.planned(run.selected(["flowers"], quick=True), 1)
+        assert {job.run.dataset for job in jobs} == {"flowers"}
+    finally:
+        sys.modules.pop("paper.sets.flowers")
 
 
 # --- measurements ---

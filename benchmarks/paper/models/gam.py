@@ -56,9 +56,8 @@ class AdditiveModel(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Any:
         shares = np.column_stack([gam.predict_proba(X[:, self.kept_]) for gam in self.models_])
-        shares = np.nan_to_num(
-            shares, nan=1.0
-        )  # pygam divides exp by exp, beyond the largest float
+        # pygam divides exp by exp; beyond the largest float that is NaN, and means one.
+        shares = np.nan_to_num(shares, nan=1.0)
         if len(self.models_) == 1:
             return np.column_stack([1.0 - shares, shares])
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
