@@ -80,7 +80,9 @@ def latency(
             ask(one)
     blocks: list[float] = []
     start, cpu = time.perf_counter(), time.process_time()
-    while len(blocks) * len(rows) < most_calls and time.perf_counter() - start < most_seconds:
+    while not blocks or (
+        len(blocks) * len(rows) < most_calls and time.perf_counter() - start < most_seconds
+    ):
         begin = time.perf_counter()
         for one in rows:
             ask(one)
