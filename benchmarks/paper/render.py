@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import markdown_table
 
@@ -34,7 +35,10 @@ def figure(cell: Cell) -> str:
 
 
 def paper_figure(cell: Cell) -> str:
-    return "" if cell.paper is None else number(cell.paper, cell)
+    """The paper's figure, with a decimal where ours is rounded to none: its latencies are small."""
+    if cell.paper is None:
+        return ""
+    return number(cell.paper, cell if cell.percent else replace(cell, digits=max(cell.digits, 1)))
 
 
 def as_markdown(table: Table) -> str:

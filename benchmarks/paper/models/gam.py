@@ -1,16 +1,17 @@
 """Generalised additive model (pygam): a spline per column; several classes one against the rest.
 
-The smoothing is common to all columns and chosen on the validation rows. Columns have twelve
-basis functions, or six where there are more than five columns: pygam's 20 would be more than the
-training rows of wine. Its penalty leaves straight lines free, so that its Newton steps run off
-where classes separate; they end after 25, and a fit that diverges is tried with ten times the
-penalty.
+Columns have twelve basis functions, or six where there are more than five columns: pygam's 20
+would be more than the training rows of wine. Its own penalty leaves straight lines free, so that
+its Newton steps run off where classes separate (digits: accuracy 0.44); a ridge beside it, chosen
+on the validation rows, ends that.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -22,42 +23,38 @@ from paper.models._grid import Search, search_and_fit
 
 NAME, PAPER = "GAM", "GAM"
 NEEDS, PACKAGES = ("pygam",), ("pygam", "scikit-learn")
-GRID = {"lam": [0.6, 10.0]}
-SPLINES = {True: 6, False: 12}  # by "more than FEW_COLUMNS"
-FEW_COLUMNS, MOST_STEPS, MOST_PENALTY = 5, 25, 1e6
+GRID = {"ridge": [0.1, 1.0]}
+SMOOTHING = 0.6  # pygam's own
+FEW_COLUMNS = 5
 
 
-def one_against_rest(X: Any, own: Any, lam: float) -> Any:
-    from pygam import LogisticGAM
-    from pygam.utils import OptimizationError
+def one_against_rest(X: Any, own: Any, ridge: float) -> Any:
+    from pygam import LogisticGAM, s
 
-    model = LogisticGAM(lam=lam, n_splines=SPLINES[X.shape[1] > FEW_COLUMNS], max_iter=MOST_STEPS)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints that it did not converge
-            return model.fit(X, own.astype(int))
-    except OptimizationError:
-        if lam > MOST_PENALTY:
-            raise
-        return one_against_rest(X, own, 10.0 * lam)
+    n_splines = 12 if X.shape[1] <= FEW_COLUMNS else 6
+    shape = {"penalties": ["derivative", "l2"], "lam": [SMOOTHING, ridge], "n_splines": n_splines}
+    terms = reduce(add, (s(column, **shape) for column in range(X.shape[1])))
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints if it did not converge
+        return LogisticGAM(terms).fit(X, own.astype(int))
 
 
 class AdditiveModel(ClassifierMixin, BaseEstimator):
     """pygam's LogisticGAM for any number of classes; constant columns are left out."""
 
-    def __init__(self, lam: float = 0.6) -> None:
-        self.lam = lam
+    def __init__(self, ridge: float = 0.1) -> None:
+        self.ridge = ridge
 
     def fit(self, X: Any, y: Any) -> AdditiveModel:
         self.classes_ = np.unique(y)
         self.kept_ = np.ptp(X, axis=0) > 0.0
         wins = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        self.models_ = [one_against_rest(X[:, self.kept_], y == label, self.lam) for label in wins]
+        self.models_ = [
+            one_against_rest(X[:, self.kept_], y == label, self.ridge) for label in wins
+        ]
         return self
 
     def predict_proba(self, X: Any) -> Any:
         shares = np.column_stack([gam.predict_proba(X[:, self.kept_]) for gam in self.models_])
-        # pygam divides exp by exp; beyond the largest float that is NaN, and means one.
-        shares = np.nan_to_num(shares, nan=1.0)
         if len(self.models_) == 1:
             return np.column_stack([1.0 - shares, shares])
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
