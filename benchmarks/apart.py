@@ -14,7 +14,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 OK, OUT_OF_TIME = "ok", "out of time"
 # A busy machine gives a process less than a processor; ten times the limit is a fit that hangs.
@@ -24,23 +24,25 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "GEOMIX
 Answer = dict[str, Any]
 
 
-def run(
-    work: Callable[[Any], Answer],
-    job: Any,
-    *,
-    cpu_seconds: int,
-    memory_bytes: int,
-    preload: Sequence[str],
-) -> Answer:
+class Job(Protocol):
+    """What every piece of work says about itself."""
+
+    @property
+    def cpu_seconds(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+
+def run(work: Callable[[Any], Answer], job: Job, preload: Sequence[str]) -> Answer:
     """``work(job)`` answers with a dict that has a "status"; it calls the limits below itself."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(list(preload))
     answer, end = server.Pipe(duplex=False)
-    process = server.Process(target=_work, args=(work, job, memory_bytes, end))
+    process = server.Process(target=_work, args=(work, job, end))
     process.start()
     end.close()
     try:
-        if not answer.poll(WALL_PER_CPU * cpu_seconds):
+        if not answer.poll(WALL_PER_CPU * job.cpu_seconds):
             return {"status": OUT_OF_TIME}
         measured: Answer = answer.recv()
         process.join(10)
@@ -60,13 +62,13 @@ def death(code: int | None) -> str:
     return f"failed: the process ended with exit code {code}"
 
 
-def _work(work: Callable[[Any], Answer], job: Any, memory_bytes: int, end: Any) -> None:
+def _work(work: Callable[[Any], Answer], job: Job, end: Any) -> None:
     try:
         warnings.simplefilter("ignore")
         os.environ.update(dict.fromkeys(THREADS, "1"))
         measured = work(job)
     except MemoryError:
-        measured = {"status": f"failed: more than {memory_bytes / 2**30:.0f} GB of memory"}
+        measured = {"status": f"failed: more than {job.memory_bytes / 2**30:.0f} GB of memory"}
     except Exception as error:
         measured = {"status": f"failed: {type(error).__name__}: {error}"}
     end.send(measured)

@@ -37,13 +37,7 @@ class Job:
 
 def run(job: Job) -> dict[str, Any]:
     """Measure in a process of its own; always answers, with a status."""
-    return apart.run(
-        measure,
-        job,
-        cpu_seconds=job.cpu_seconds,
-        memory_bytes=job.memory_bytes,
-        preload=["suite_fit", "pandas", "pyarrow.parquet", "sklearn.pipeline"],
-    )
+    return apart.run(measure, job, ["suite_fit", "pandas", "pyarrow.parquet", "sklearn.pipeline"])
 
 
 def measure(job: Job) -> dict[str, Any]:

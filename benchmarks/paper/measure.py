@@ -49,13 +49,7 @@ class Job:
 
 def run(job: Job) -> dict[str, Any]:
     """Measure in a process of its own; always answers, with a status."""
-    return apart.run(
-        measure,
-        job,
-        cpu_seconds=job.cpu_seconds,
-        memory_bytes=job.memory_bytes,
-        preload=["paper.measure", "sklearn.pipeline", "sklearn.ensemble", "sklearn.svm"],
-    )
+    return apart.run(measure, job, ["paper.measure", "sklearn.ensemble", "sklearn.svm"])
 
 
 def measure(job: Job) -> dict[str, Any]:
@@ -77,7 +71,7 @@ def measure(job: Job) -> dict[str, Any]:
         values["terms"] = float(terms_needed(fitted.contributions(split.X_test)).mean())
     if fitted.mixture is not None:
         values |= responsibility(fitted.mixture, split)
-        if job.run.part == MODELS:
+        if job.run.part == MODELS and fitted.mixture.planes.n_members == 1:
             values |= planes_in_detail(fitted.mixture, split)
     return {"status": OK, "values": values, "chosen": fitted.chosen}
 
