@@ -148,7 +148,9 @@ def summary(results: Results) -> str:
             for key, text in zip(keys, shown, strict=True)
         ]
         shown[2] += f" {models.get(best).name}"
-        body.append([name, *shown, "" if theirs is None else f"{theirs.mean} ± {theirs.std}"])
+        body.append(
+            [name, *shown, "" if theirs is None else f"{theirs.mean:.3f} ± {theirs.std:.3f}"]
+        )
     header = [
         "data",
         "geomix",
