@@ -310,8 +310,8 @@ def usage_table(results: Results, dataset: str) -> Table:
     columns = tuple(f"plane {i + 1}" for i in range(width))
     note = (
         f"GMC recipe, seed {DETAIL_SEED}; share of the class's test rows that the plane answers "
-        "for, largest first. The paper's shares are over all test rows, and its cap on planes is "
-        "six here."
+        "for, largest first. The paper's shares are over all test rows, and its tables have up to "
+        "six planes."
     )
     return Table(
         f"usage_{dataset}", f"Usage of planes, {dataset}", note, columns, tuple(rows), "class"
