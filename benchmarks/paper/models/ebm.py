@@ -1,7 +1,7 @@
 """Explainable boosting machine, and what each of its terms adds.
 
-Ten pairs and four bags, in place of three times as many pairs as columns and 14 bags: on wdbc
-that is 5 s of training instead of 60, at the same accuracy.
+Ten pairs and four bags, in place of three times as many pairs as columns and 14 bags, to keep the
+run short: with the defaults one fit on wdbc took 62 s of the processor (seed 0, accuracy 0.965).
 """
 
 from __future__ import annotations
