@@ -1,8 +1,8 @@
 """Explainable boosting machine, and what each of its terms adds.
 
 Ten pairs and four bags, in place of three times as many pairs as columns and 14 bags, to keep the
-run short: with the defaults one fit on wdbc took 62 s of the processor (seed 0, accuracy 0.965), with
-these 4 s (0.947). So this is a weaker EBM than the library's own.
+run short: with the defaults one fit on wdbc took 62 s of the processor (seed 0, accuracy 0.965),
+with these 4 s (0.947). So this is a weaker EBM than the library's own.
 """
 
 from __future__ import annotations
