@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench speed suite soak fuzz kill-save sanitize clean
+.PHONY: demo test paper speed suite soak fuzz kill-save sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -14,8 +14,9 @@ test: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
 
-bench: $(VENV)/.bench
-	$(BIN)/python benchmarks/paper_sets.py
+# The paper's experiments; PAPER="--quick", PAPER="--only wdbc" and the like.
+paper: $(VENV)/.bench
+	$(BIN)/python benchmarks/paper --readme $(PAPER)
 
 speed: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed.py

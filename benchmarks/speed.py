@@ -15,7 +15,6 @@ import os
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "GEOMIX_NUM_THREADS")
 os.environ.update(dict.fromkeys(THREADS, "1"))
 
-import platform  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
@@ -28,6 +27,7 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 import scipy.sparse  # noqa: E402
 import speed_peers  # noqa: E402
+from conditions import kernel_name, processor, versions  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
@@ -433,22 +433,10 @@ PARTS = {
 
 
 def conditions() -> str:
-    import importlib.metadata
-
-    cpu = platform.processor() or platform.machine()
-    with open("/proc/cpuinfo") as lines:
-        cpu = next((line.split(":")[1].strip() for line in lines if "model name" in line), cpu)
-    names = ("numpy", "scikit-learn", "lightgbm", "xgboost", "catboost", "interpret-core")
-    versions = []
-    for name in (*names, "onnxruntime"):
-        try:
-            versions.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            versions.append(f"{name} missing")
-    kind = f"native ({kernel.simd})" if kernel.is_native else "NumPy"
+    libraries = ("numpy", "scikit-learn", "lightgbm", "xgboost", "catboost", "interpret-core")
     return (
-        f"# Speed\n\n{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}; "
-        f"geomix kernel: {kind}; {', '.join(versions)}. One thread unless said; smallest of "
+        f"# Speed\n\n{processor()}; geomix kernel: {kernel_name()}; "
+        f"{versions((*libraries, 'onnxruntime'))}. One thread unless said; smallest of "
         "repeats. Made by `python benchmarks/speed.py`.\n"
     )
 

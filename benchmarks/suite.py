@@ -23,7 +23,8 @@ import sys
 from pathlib import Path
 
 import peers
-from suite_fit import OUT_OF_TIME, Job, run
+from apart import OUT_OF_TIME
+from suite_fit import Job, run
 from suite_plot import draw_ranks
 from suite_report import render
 from suite_rows import METRICS, Measured, Results, Run, add_row, read_rows, write_rows

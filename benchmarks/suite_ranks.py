@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from paper_tables import standard_error
 from scipy.stats import rankdata, studentized_range
+from spread import standard_error
 from suite_rows import Results, Run
 
 LARGER_IS_BETTER = {"log_loss": False, "accuracy": True, "macro_f1": True, "ece": False}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from paper_tables import row
-from suite_fit import CPU_SECONDS, OUT_OF_TIME
+from apart import OUT_OF_TIME
+from markdown_table import bold, table
+from suite_fit import CPU_SECONDS
 from suite_ranks import (
     LARGER_IS_BETTER,
     Ground,
@@ -62,12 +63,6 @@ def heading(ground: Ground, names: dict[str, str]) -> str:
             f"Conditions: one thread; {', '.join(sorted(parts))}.",
         ]
     )
-
-
-def table(header: list[str], body: list[list[str]]) -> list[str]:
-    """First column to the left, figures to the right."""
-    rule = ["---", *["---:"] * (len(header) - 1)]
-    return [row(header), row(rule), *(row(line) for line in body)]
 
 
 def rank_table(ground: Ground, names: dict[str, str], picture: str) -> str:
@@ -129,10 +124,6 @@ def best_of_none(metric: str) -> float:
 def place_cell(ground: Ground, name: str, metric: str) -> str:
     found = place(ground, name, OURS, metric)
     return "–" if found is None else str(found)
-
-
-def bold(text: str, yes: bool) -> str:
-    return f"**{text}**" if yes else text
 
 
 def linear_gaps(ground: Ground, names: dict[str, str]) -> str:

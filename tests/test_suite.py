@@ -19,6 +19,7 @@ if not BENCHMARKS.is_dir():
     pytest.skip("benchmarks are not part of this copy", allow_module_level=True)
 sys.path.insert(0, str(BENCHMARKS))
 
+import quality  # noqa: E402
 import suite  # noqa: E402
 import suite_fit  # noqa: E402
 import suite_ranks  # noqa: E402
@@ -71,7 +72,7 @@ def test_inner_splits_train_on_every_class(rng, n_rows):
 
 def test_figures_agree_with_scikit_learn(rng):
     P, y = rng.dirichlet(np.ones(4), 300), rng.integers(4, size=300)
-    found = suite_fit.quality(P, y)
+    found = quality.quality(P, y)
     predicted = P.argmax(axis=1)
     assert found["accuracy"] == metrics.accuracy_score(y, predicted)
     assert found["log_loss"] == pytest.approx(metrics.log_loss(y, P))
@@ -85,18 +86,18 @@ def test_calibration_error_is_the_gap_bin_by_bin(rng):
     for low in np.arange(15) / 15:
         here = (top > low) & (top <= low + 1 / 15)
         gap += abs(top[here].sum() - right[here].sum()) / len(y)
-    assert suite_fit.quality(P, y)["ece"] == pytest.approx(gap)
+    assert quality.quality(P, y)["ece"] == pytest.approx(gap)
 
 
 def test_a_class_absent_from_the_test_part_costs_nothing():
     P, y = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]), np.array([0, 1])
-    found = suite_fit.quality(P, y)
+    found = quality.quality(P, y)
     assert (found["accuracy"], found["macro_f1"]) == (1.0, 1.0)
     assert found["log_loss"] == pytest.approx(-np.log([0.7, 0.8]).mean())
 
 
 def test_a_probability_of_zero_is_clipped():
-    assert suite_fit.log_loss(np.array([[1.0, 0.0]]), np.array([1])) == pytest.approx(
+    assert quality.log_loss(np.array([[1.0, 0.0]]), np.array([1])) == pytest.approx(
         -np.log(1e-15), rel=1e-6
     )
 

@@ -9,7 +9,7 @@ NEEDS = ("geomix", "sklearn")
 
 
 def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
-    from paper_models import describe_geomix
+    from chosen import describe_geomix
 
     from geomix import GeometricMixtureClassifier
 
