@@ -2,6 +2,7 @@
 
 from geomix.errors import DataQualityWarning, InvalidParameterError, SchemaError
 from geomix.estimator import GeometricMixtureClassifier
+from geomix.files import fit_files
 from geomix.model import GeometricMixture
 from geomix.recipe import Recipe
 from geomix.versions import show_versions
@@ -16,5 +17,6 @@ __all__ = [
     "Recipe",
     "SchemaError",
     "__version__",
+    "fit_files",
     "show_versions",
 ]

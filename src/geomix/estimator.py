@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
+from geomix.continuing import go_on, next_batch
 from geomix.errors import InvalidParameterError
-from geomix.fitting import fit_model
+from geomix.fitting import class_weighted, fit_model
 from geomix.folds import Snapshot
 from geomix.labels import codes_of, plain_labels, read_labels, read_weights
 from geomix.levels import learn_table
@@ -118,6 +119,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     n_members : "auto" or int, default="auto"
         Spline models with several planes are trained so many times, each time without another
         part of the rows, and asked together. "auto": 5, or 1 above 20,000 rows. Paper: 1.
+    warm_start : bool, default=False
+        Later calls of ``fit`` go on from the model that is there: its columns, lift, planes and
+        penalty stay, and its planes are trained further. One member.
     random_state : int, RandomState instance or None, default=None
         Same seed, same rows, same model, to the last bit.
     verbose : int, default=0
@@ -181,6 +185,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         calibrate: bool = True,
         refit: bool = True,
         n_members: Any = "auto",
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -220,6 +225,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.calibrate = calibrate
         self.refit = refit
         self.n_members = n_members
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -243,19 +249,18 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         With ``X_val`` and ``y_val`` those rows choose, stop and calibrate, and no row of ``X``
         is held out. An error or Ctrl-C leaves the estimator as it was before the call.
         """
-        recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
-        if not isinstance(self.missing, str) or self.missing not in ("learn", "error"):
-            raise InvalidParameterError(
-                f"Got missing={self.missing!r}; expected one of 'learn', 'error'."
-            )
-        if not isinstance(self.verbose, (bool, numbers.Integral)):
-            raise InvalidParameterError(f"Got verbose={self.verbose!r}; expected 0 or 1.")
+        recipe = self.recipe()
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
-        rows, table, classes = shadow._training_rows(X, y, sample_weight)
+        goes_on = bool(self.warm_start) and hasattr(self, "model_")
+        if goes_on:
+            table, classes = self.model_.table, self.classes_
+            rows = shadow._later_rows(X, y, sample_weight)
+        else:
+            rows, table, classes = shadow._training_rows(X, y, sample_weight)
         valid = shadow._validation_rows(table, classes, X_val, y_val, sample_weight_val)
-        shadow._check_planes_of_labels(classes)
+        shadow.check_planes_of_labels(classes)
         class_weight = shadow._class_weights(rows, classes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -281,21 +286,58 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 line(record, snapshot)
                 return notify is not None and notify(record, snapshot)
 
-            model, history = fit_model(
-                rows,
-                classes,
-                table,
-                recipe,
-                seed,
-                valid=valid,
-                class_weight=class_weight,
-                watch=watch if line.is_shown or notify is not None else None,
+            told = watch if line.is_shown or notify is not None else None
+            if goes_on:
+                rows = rows if class_weight is None else class_weighted(rows, class_weight)
+                model, history = go_on(
+                    self.model_, self.history_, rows, valid, recipe, seed, told
+                )
+            else:
+                model, history = fit_model(
+                    rows,
+                    classes,
+                    table,
+                    recipe,
+                    seed,
+                    valid=valid,
+                    class_weight=class_weight,
+                    watch=told,
+                )
+        return self.take_over(shadow, model, history)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> GeometricMixtureClassifier:
+        """Learn from one batch of a stream.
+
+        The first batch is fitted as a table, and decides columns, scale, lift, number of planes,
+        penalty and temperature: make it a large and mixed one. ``classes`` names every label
+        that will ever come and is needed with it. Each later batch is walked through once by
+        Adam. Rows that come sorted by class teach the last class: see ``geomix.fit_files``.
+        """
+        recipe = replace(self.recipe(), n_members=1)
+        shadow = copy.copy(self)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if not hasattr(self, "model_"):
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            rows, table, labels = shadow._training_rows(X, y, sample_weight, classes)
+            shadow.check_planes_of_labels(labels)
+            weights = shadow._class_weights(rows, labels)
+            model, history = fit_model(rows, labels, table, recipe, seed, class_weight=weights)
+            return self.take_over(shadow, model, history)
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} is not what it was on the first call to partial_fit: "
+                f"{self.classes_.tolist()!r}."
             )
-        state = shadow._fitted_attributes(model)
-        state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}
-        if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
-            del self.feature_names_in_
-        self.__dict__.update(state)
+        rows = shadow._later_rows(X, y, sample_weight)
+        weights = shadow._class_weights(rows, self.classes_)
+        rows = rows if weights is None else class_weighted(rows, weights)
+        walk = getattr(self, "_walk", None)
+        model, walk = next_batch(self.model_, self.history_, walk, rows, recipe, seed)
+        self.take_over(shadow, model, self.history_)
+        self._walk = walk
         return self
 
     def predict(self, X: Any) -> Any:
@@ -345,6 +387,32 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def recipe(self) -> Recipe:
+        """The parameters as a checked ``Recipe``."""
+        recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
+        if not isinstance(self.missing, str) or self.missing not in ("learn", "error"):
+            raise InvalidParameterError(
+                f"Got missing={self.missing!r}; expected one of 'learn', 'error'."
+            )
+        if not isinstance(self.verbose, (bool, numbers.Integral)):
+            raise InvalidParameterError(f"Got verbose={self.verbose!r}; expected 0 or 1.")
+        if not isinstance(self.warm_start, (bool, np.bool_)):
+            raise InvalidParameterError(
+                f"Got warm_start={self.warm_start!r}; expected True or False."
+            )
+        return replace(recipe, n_members=1) if self.warm_start else recipe
+
+    def take_over(
+        self, shadow: Any, model: GeometricMixture, history: Any
+    ) -> GeometricMixtureClassifier:
+        """Become fitted, in one step: with a model, and with the columns that a copy has read."""
+        state = shadow._fitted_attributes(model)
+        state |= {"history_": history, "n_iter_": max(history.n_iter, 1), "_walk": None}
+        if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
+            del self.feature_names_in_
+        self.__dict__.update(state)
+        return self
+
     def _answer(self, what: str, X: Any) -> FloatArray:
         check_is_fitted(self)
         model = self.model_
@@ -362,15 +430,18 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 state[name] = getattr(self, name)
         return state
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Table, Any]:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    ) -> tuple[Rows, Table, Any]:
+        self._check_y_is_there(y)
         X = read_rows(self, X, reset=True, as_it_lies=True)
         y = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(X[0] if isinstance(X, list) else X, y)
-        classes, codes = read_labels(y)
+        if classes is None:
+            classes, codes = read_labels(y)
+        else:
+            classes = np.unique(classes)
+            codes = codes_of(y, classes, "y", "classes")
         weight = read_weights(sample_weight, len(codes))
         present = np.unique(codes[weight > 0])
         if len(present) < 2:
@@ -385,6 +456,21 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             table = numbers_table(names)
         warn_about(column_range(X), table, classes, codes[weight > 0], self.n_planes)
         return _rows_of_positive_weight(X, codes, weight), table, classes
+
+    def _later_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows to go on with, in terms of the model that is there."""
+        self._check_y_is_there(y)
+        X = read_rows(self, X, reset=False, as_it_lies=True, table=self.model_.table)
+        y = column_or_1d(plain_labels(y), warn=True)
+        check_consistent_length(X, y)
+        codes = codes_of(y, self.classes_, "y", "the classes of the model")
+        return _rows_of_positive_weight(X, codes, read_weights(sample_weight, len(codes)))
+
+    def _check_y_is_there(self, y: Any) -> None:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
 
     def _validation_rows(
         self, table: Table, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
@@ -403,7 +489,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         weight = read_weights(sample_weight_val, len(codes), "sample_weight_val")
         return _rows_of_positive_weight(X_val, codes, weight)
 
-    def _check_planes_of_labels(self, classes: Any) -> None:
+    def check_planes_of_labels(self, classes: Any) -> None:
+        """Refuse an ``n_planes`` by label that does not name every class, or names another."""
         if not isinstance(self.n_planes, Mapping):
             return
         labels = set(classes.tolist())

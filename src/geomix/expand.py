@@ -94,17 +94,22 @@ class Expand:
 
 def fit_expand(X: PickedRows, table: Table) -> Expand | None:
     """The outputs for encoded rows like X; None if they are complete numbers as they are."""
-    has_missing, is_category = X.has_missing, table.is_category
+    return make_expand(X.has_missing, table)
+
+
+def make_expand(has_missing: BoolArray, table: Table) -> Expand | None:
+    """The outputs for a table of whose columns these have missing cells."""
+    is_category = table.is_category
     if not has_missing.any() and not is_category.any():
         return None
     column_of: list[int] = []
     shows: list[int] = []
-    for j in range(X.shape[1]):
+    for j in range(len(table)):
         parts: list[Any] = list(range(table.columns[j].n_levels)) if is_category[j] else [NUMBER]
         parts += [MISSING] if has_missing[j] else []
         column_of += [j] * len(parts)
         shows += parts
-    return Expand(np.array(column_of, dtype=np.intp), np.array(shows, dtype=np.intp), X.shape[1])
+    return Expand(np.array(column_of, dtype=np.intp), np.array(shows, dtype=np.intp), len(table))
 
 
 def expanded(X: PickedRows, expand: Expand | None) -> PickedRows:

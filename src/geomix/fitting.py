@@ -11,12 +11,14 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.budget import wanted_planes
 from geomix.calibration import PRIOR_SCALE, fit_temperature
+from geomix.expand import Expand
 from geomix.folds import Candidate, Fitted, Fold, Watch, train_on_fold
 from geomix.history import History
+from geomix.lift import Lift, Standardize
 from geomix.model import GeometricMixture
 from geomix.picked import is_dense
-from geomix.planes import committee
-from geomix.preparation import Preparation, prepare
+from geomix.planes import Planes, committee
+from geomix.preparation import Known, Preparation, prepare
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
 from geomix.schema import Table
@@ -59,6 +61,7 @@ class _Task:
     wanted: IntArray | None
     recipe: Recipe
     seed: int
+    known: Known | None = None
 
     @property
     def refit(self) -> bool:
@@ -71,7 +74,14 @@ class _Task:
 
     def prepared(self, rows: Rows, held_out: Rows | None = None) -> Preparation:
         return prepare(
-            rows, held_out, self.table, self.n_classes, self.wanted, self.recipe, self.seed
+            rows,
+            held_out,
+            self.table,
+            self.n_classes,
+            self.wanted,
+            self.recipe,
+            self.seed,
+            self.known,
         )
 
 
@@ -111,7 +121,7 @@ def fit_model(
         for fold in ([Fold(final.preparation, train) for train, _ in without] or [final])
     ]
     fitted = members[0]
-    _record(fitted, final, history)
+    _record(fitted, choice.candidate, final, history)
     if without and recipe.calibrate:
         temperature = _temperature_of(members, [left_out for _, left_out in without], recipe)
     else:
@@ -140,6 +150,54 @@ def fit_model(
     return model, history
 
 
+@dataclass(frozen=True, eq=False)
+class SampleFit:
+    """A model of a sample, from which training on all rows goes on; planes over the lift."""
+
+    expand: Expand | None
+    standardize: Standardize
+    lift: Lift
+    planes: Planes
+    n_iter: int
+    temperature: float
+    history: History
+
+
+def fit_sample(
+    rows: Rows,
+    classes: Any,
+    table: Table,
+    recipe: Recipe,
+    seed: int,
+    known: Known,
+    *,
+    class_weight: FloatArray | None = None,
+    watch: Watch | None = None,
+) -> SampleFit:
+    """Choose lift, planes and penalty on a sample, and train the winner there.
+
+    ``known`` is what the whole table says about its columns.
+    """
+    history = History()
+    task = replace(_task(rows, table, classes, recipe, seed, None, class_weight), known=known)
+    folds = _Folds(task, _splits(task, history))
+    choice = _choose(folds, task, history, watch)
+    fitted = train_on_fold(
+        choice.candidate, folds.final, task.recipe, watch, "choose", choice.n_iter
+    )
+    _record(fitted, choice.candidate, folds.final, history)
+    features, trained = fitted.features, fitted.trained
+    return SampleFit(
+        features.expand,
+        features.standardize,
+        features.lift,
+        features.expanded(trained.planes),
+        max(trained.n_iter, 1),
+        choice.temperature,
+        history,
+    )
+
+
 def _task(
     rows: Rows,
     table: Table,
@@ -150,8 +208,8 @@ def _task(
     class_weight: FloatArray | None,
 ) -> _Task:
     if class_weight is not None:
-        rows = _class_weighted(rows, class_weight)
-        valid = None if valid is None else _class_weighted(valid, class_weight)
+        rows = class_weighted(rows, class_weight)
+        valid = None if valid is None else class_weighted(valid, class_weight)
     if recipe.early_stopping == "auto":
         judged = valid is not None or not recipe.refit or recipe.solver == "adam"
         recipe = replace(recipe, early_stopping="calibrated" if judged else "off")
@@ -166,7 +224,8 @@ def _task(
     )
 
 
-def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
+def class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
+    """The rows with their weights times the factor of their class."""
     weight = rows.weight * class_weight[rows.y]
     # By a power of two, which rounds nothing: see ``read_weights``.
     return replace(rows, weight=np.ldexp(weight, -np.frexp(weight.max())[1]))
@@ -298,9 +357,10 @@ def _temperature_of(members: list[Fitted], left_out: list[IntArray], recipe: Rec
     return fit_temperature(S, y, np.concatenate([rows.weight for rows in judged]), PRIOR_SCALE)
 
 
-def _record(fitted: Fitted, final: Fold, history: History) -> None:
+def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History) -> None:
     history.records.extend(fitted.trained.records)
     history.stopped = fitted.trained.stopped
+    history.l2, history.relief = candidate.l2, candidate.relief
     history.init = fitted.init
     if unstable := final.preparation.clusters.unstable:
         history.notes.append(

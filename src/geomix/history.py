@@ -43,13 +43,18 @@ class Trial:
 
 @dataclass
 class History:
-    """Steps of the final training, candidates tried before it, and notes on every fallback."""
+    """Steps of the final training, candidates tried before it, and notes on every fallback.
+
+    l2, relief : the penalty of the final training.
+    """
 
     records: list[Record] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
     init: str = ""
+    l2: float = 0.0
+    relief: float = 0.0
 
     @property
     def n_iter(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import CenteredSparse, IntArray
+from geomix.arrays import BoolArray, CenteredSparse, IntArray
 from geomix.budget import Clusters, find_clusters
 from geomix.expand import Expand, expanded, fit_expand
 from geomix.features import Features, make_features
@@ -53,6 +53,18 @@ ROWS_PER_PLANE = 10
 
 
 @dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of all rows, where those at hand are a sample of them.
+
+    standardize : without a rotation;  has_missing : (n_columns,) encoded columns.
+    """
+
+    expand: Expand | None
+    standardize: Standardize
+    has_missing: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
 class Preparation:
     """``rows.X`` and ``held_out.X`` are standardised (and rotated).
 
@@ -70,6 +82,7 @@ class Preparation:
     clusters: Clusters
     recipe: Recipe
     seed: int
+    known: Known | None = None
     _made: dict[tuple[str, float | None], Features] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
 
@@ -116,7 +129,8 @@ class Preparation:
     def _spline_features(self) -> Features:
         rows, n_levels = self.encoded, self.table.n_levels
         n_knots = min(self.recipe.n_knots, max(len(rows) // ROWS_PER_KNOT, FEWEST_KNOTS))
-        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots)
+        has_missing = None if self.known is None else self.known.has_missing
+        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, has_missing=has_missing)
         way = None, PassThrough(len(n_levels)), lift
         return make_features(*way, rows, self.encoded_held_out)
 
@@ -141,8 +155,29 @@ def prepare(
     wanted: IntArray | None,
     recipe: Recipe,
     seed: int,
+    known: Known | None = None,
 ) -> Preparation:
     """Expand, standardise, rotate and cluster ``rows``; carry ``held_out`` along."""
+    if known is None:
+        expand, standardize = _learnt_from(rows, table, recipe)
+    else:
+        expand, standardize = known.expand, known.standardize
+    X = expanded(rows.X, expand)
+    keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
+    if keep is not None and is_dense(X):
+        standardize = with_rotation(standardize, X, rows.weight, keep)
+    ready = Rows(standardize(X), rows.y, rows.weight)
+    judges = None
+    if held_out is not None:
+        V = standardize(expanded(held_out.X, expand))
+        judges = Rows(V, held_out.y, held_out.weight)
+    clusters = find_clusters(ready, n_classes, wanted, recipe, seed)
+    return Preparation(
+        table, rows, held_out, expand, standardize, ready, judges, clusters, recipe, seed, known
+    )
+
+
+def _learnt_from(rows: Rows, table: Table, recipe: Recipe) -> tuple[Expand | None, Standardize]:
     expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
     X = expanded(rows.X, expand)
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
@@ -154,18 +189,7 @@ def prepare(
         center_and_scale=recipe.standardize,
         keep_unit=None if expand is None else expand.is_indicator,
     )
-    keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
-    if keep is not None and is_dense(X):
-        standardize = with_rotation(standardize, X, rows.weight, keep)
-    ready = Rows(standardize(X), rows.y, rows.weight)
-    judges = None
-    if held_out is not None:
-        V = standardize(expanded(held_out.X, expand))
-        judges = Rows(V, held_out.y, held_out.weight)
-    clusters = find_clusters(ready, n_classes, wanted, recipe, seed)
-    return Preparation(
-        table, rows, held_out, expand, standardize, ready, judges, clusters, recipe, seed
-    )
+    return expand, standardize
 
 
 def _n_numbers(standardize: Standardize, expand: Expand | None) -> int:
