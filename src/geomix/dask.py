@@ -157,7 +157,8 @@ class DaskGeometricMixtureClassifier:
             return X.map_partitions(_as_frame, answer, dask.delayed(model), meta=meta)
         X = X.rechunk({1: -1})
         shape = {"drop_axis": 1} if one_column else {"chunks": (X.chunks[0], (len(classes),))}
-        return X.map_blocks(_answered, answer, dask.delayed(model), dtype=dtype, **shape)
+        meta = np.empty((0,) if one_column else (0, 0), dtype=dtype)
+        return X.map_blocks(_answered, answer, dask.delayed(model), meta=meta, **shape)
 
 
 def _client(client: Any) -> Any:
@@ -348,6 +349,8 @@ class _Cluster:
 
 class DaskSource:
     """Rows in the partitions of a Dask collection."""
+
+    is_exact = True
 
     def __init__(self, cluster: _Cluster, delayed: list[Any]) -> None:
         self._cluster = cluster

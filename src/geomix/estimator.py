@@ -9,15 +9,19 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from geomix import arrayapi
 from geomix.arrays import FloatArray, IntArray
 from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
 from geomix.continuing import go_on, next_batch
+from geomix.devices import ArraySource
 from geomix.errors import InvalidParameterError
+from geomix.farfit import fit_estimator
 from geomix.fitting import class_weighted, fit_model
 from geomix.folds import Snapshot
 from geomix.labels import codes_of, plain_labels, read_labels, read_weights
@@ -250,6 +254,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         is held out. An error or Ctrl-C leaves the estimator as it was before the call.
         """
         recipe = self.recipe()
+        if _stays_on_device(X) and not self.warm_start:
+            if X_val is not None or y_val is not None:
+                raise ValueError("X_val and y_val need rows in the host's memory.")
+            labels, weight = map(arrayapi.to_numpy_if_foreign, (y, sample_weight))
+            return fit_estimator(self, ArraySource(X, labels, weight))
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
@@ -342,6 +351,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
+        if _stays_on_device(X):
+            check_is_fitted(self)
+            return self.model_.predict(X)
         scores = self._answer("class_scores", X)
         return self.classes_[scores.argmax(axis=1)]
 
@@ -416,6 +428,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     def _answer(self, what: str, X: Any) -> FloatArray:
         check_is_fitted(self)
         model = self.model_
+        if _stays_on_device(X):
+            return arrayapi.answer(model, what, X)
         return model.answer(what, read_rows(self, X, reset=False, table=model.table))
 
     def _fitted_model(self, attribute: str) -> GeometricMixture:
@@ -519,6 +533,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     f"class {label!r}. To leave a class out, drop its rows."
                 )
         return weights
+
+
+def _stays_on_device(X: Any) -> bool:
+    """Whether X is another library's array, and scikit-learn was told to leave such in place."""
+    return arrayapi.is_foreign(X) and bool(get_config().get("array_api_dispatch"))
 
 
 def _rows_of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:

@@ -46,7 +46,12 @@ SHARE_TO_JUDGE_BY = 0.1
 
 
 class Source(Protocol):
-    """Where the rows are. ``sums`` is entered once, for as many passes as training takes."""
+    """Where the rows are. ``sums`` is entered once, for as many passes as training takes.
+
+    is_exact : whether sums have to be the same however the rows are cut into parts.
+    """
+
+    is_exact: bool
 
     def survey(self, seed: int, categorical_features: Any) -> Survey: ...
 
@@ -58,6 +63,7 @@ class MemorySource:
     """Rows in memory, in parts: the reference for all other sources."""
 
     parts: list[Part]
+    is_exact: bool = True
 
     def survey(self, seed: int, categorical_features: Any) -> Survey:
         offsets = np.cumsum([0, *map(len, self.parts)])
@@ -99,7 +105,9 @@ def fit_far(
         class_weight=weights,
         watch=watch,
     )
-    way = way_for(survey, first.expand, first.standardize, first.lift, weights)
+    way = way_for(
+        survey, first.expand, first.standardize, first.lift, weights, exact=source.is_exact
+    )
     planes, n_passes = _descend(first, source, way, recipe, watch)
     history = first.history
     history.notes.append(
@@ -174,7 +182,8 @@ def _descend(
             history.l2,
             history.relief,
             None if watch is None else watch_planes,
-            n_before=first.n_iter,
+            first.most_iter,
+            first.n_iter,
         )
     history.records, history.stopped = trained.records, trained.stopped
     return trained.planes, remembered.n_passes

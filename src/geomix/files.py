@@ -105,6 +105,7 @@ class FileSource:
     sample_weight: str | None
     scratch: Any
     labels_are_integers: bool = False
+    is_exact: bool = False  # files have one order, and float32 is twice as fast
 
     def survey(self, seed: int, categorical_features: Any) -> Survey:
         total: Survey | None = None

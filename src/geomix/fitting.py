@@ -152,13 +152,17 @@ def fit_model(
 
 @dataclass(frozen=True, eq=False)
 class SampleFit:
-    """A model of a sample, from which training on all rows goes on; planes over the lift."""
+    """A model of a sample, from which training on all rows goes on; planes over the lift.
+
+    n_iter : what it took;  most_iter : how long training may go on, None for the recipe's.
+    """
 
     expand: Expand | None
     standardize: Standardize
     lift: Lift
     planes: Planes
     n_iter: int
+    most_iter: int | None
     temperature: float
     history: History
 
@@ -193,6 +197,7 @@ def fit_sample(
         features.lift,
         features.expanded(trained.planes),
         max(trained.n_iter, 1),
+        choice.n_iter,
         choice.temperature,
         history,
     )

@@ -38,7 +38,7 @@ EPOCHS_TO_SHARPEN = 0.5
 RUNNING_USAGE_DECAY = 0.9
 SMALLEST_GAIN = 1e-4
 MOST_STEP_HALVINGS = 10
-VALUE_TOL_PER_TOL = 1e-2
+VALUE_TOL_PER_TOL = 0.1
 VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near where they will end
 
 # Told of every iteration and its planes; answers True to end training there.
@@ -100,15 +100,15 @@ def train_on_sums(
     l2: float,
     relief: float,
     watch: Watch | None,
+    max_iter: int | None = None,
     n_before: int = 0,
 ) -> Trained:
     """Train by L-BFGS on rows that are asked for nothing but their sums, wherever they are.
 
     A pass over them is dear, so an iteration has to gain ``VALUE_TOL_PER_TOL`` times ``tol``.
     """
-    run = _Run(
-        lambda: sums, None, recipe, l2, relief, watch, "fit", recipe.max_iter, n_before, far=True
-    )
+    most = max_iter or recipe.max_iter
+    run = _Run(lambda: sums, None, recipe, l2, relief, watch, "fit", most, n_before, far=True)
     return _train_lbfgs(planes, run)
 
 

@@ -53,7 +53,11 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """``dtype`` is that of the standardised numbers; ``class_weight`` (n_classes,) or None."""
+    """``dtype`` is that of the standardised numbers; ``class_weight`` (n_classes,) or None.
+
+    exact : sums are worked out in float64, so that they are the same (to 1e-15) however the rows
+    are cut into parts. The codes of a spline lift are the exception: their kernel is float32.
+    """
 
     table: Table
     classes: Classes
@@ -62,6 +66,7 @@ class Way:
     lift: Lift
     dtype: Any
     class_weight: FloatArray | None
+    exact: bool
 
     def stored(self, part: Part) -> Stored:
         """The rows of positive weight of a part."""
@@ -96,7 +101,8 @@ class Way:
     def _lifted(self, X: Any) -> Any:
         if isinstance(self.lift, SplineLift):
             return Binned(X, self.lift)
-        return kernel.lifted(self.lift, X)
+        Phi = kernel.lifted(self.lift, X)
+        return Phi.astype(np.float64, copy=False) if self.exact else Phi
 
 
 def way_for(
@@ -105,6 +111,8 @@ def way_for(
     standardize: Standardize,
     lift: Lift,
     class_weight: FloatArray | None,
+    *,
+    exact: bool,
 ) -> Way:
     """The way of a chosen lift. Numbers are float32 where those of a table in memory would be:
     all columns are, complete, there are many, and none lies far out."""
@@ -118,7 +126,7 @@ def way_for(
         and np.abs(_scaled(standardize, limits)).max(initial=0.0) <= LARGEST_SINGLE
     )
     dtype = np.float32 if single else np.float64
-    return Way(survey.table, survey.classes, expand, standardize, lift, dtype, class_weight)
+    return Way(survey.table, survey.classes, expand, standardize, lift, dtype, class_weight, exact)
 
 
 def _scaled(standardize: Standardize, limits: FloatArray) -> FloatArray:
