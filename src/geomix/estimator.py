@@ -298,9 +298,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             told = watch if line.is_shown or notify is not None else None
             if goes_on:
                 rows = rows if class_weight is None else class_weighted(rows, class_weight)
-                model, history = go_on(
-                    self.model_, self.history_, rows, valid, recipe, seed, told
-                )
+                model, history = go_on(self.model_, self.history_, rows, valid, recipe, seed, told)
             else:
                 model, history = fit_model(
                     rows,

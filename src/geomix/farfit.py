@@ -51,7 +51,8 @@ class Source(Protocol):
     is_exact : whether sums have to be the same however the rows are cut into parts.
     """
 
-    is_exact: bool
+    @property
+    def is_exact(self) -> bool: ...
 
     def survey(self, seed: int, categorical_features: Any) -> Survey: ...
 

@@ -27,7 +27,7 @@ from geomix.sums import PartSums, Sums
 from geomix.survey import Classes, Part, Survey, survey_part
 from geomix.way import Way
 
-CELLS_PER_BATCH = 2**21
+CELLS_PER_BATCH = 2**20
 ROWS_PER_BATCH = (1024, 65_536)
 CSV_BLOCK = 2**22  # bytes of text that are parsed at a time
 
@@ -79,8 +79,10 @@ def fit_files(
 def _found(paths: Any) -> list[str]:
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     found: list[str] = []
-    for one in map(os.fspath, given):
-        matches = sorted(glob.glob(one)) if glob.has_magic(one) and not Path(one).exists() else [one]
+    for path in given:
+        one: str = os.fspath(path)
+        is_pattern = glob.has_magic(one) and not Path(one).exists()
+        matches = sorted(glob.glob(one)) if is_pattern else [one]
         found += matches
         if not matches:
             raise FileNotFoundError(f"No file matches {one!r}.")
@@ -111,9 +113,11 @@ class FileSource:
         total: Survey | None = None
         offset = 0
         for part in self.parts():
-            one = survey_part(part, offset, seed, categorical_features)
+            bar = None if total is None else total.sample.bar
+            one = survey_part(part, offset, seed, categorical_features, bar)
             total = one if total is None else total + one
             offset += len(part)
+        _pyarrow("").default_memory_pool().release_unused()
         if total is None:
             raise ValueError(f"Found no rows in {', '.join(map(repr, self.paths[:3]))}.")
         if _is_csv(self.paths[0]) and all(map(_is_integer, total.classes.labels.tolist())):
@@ -145,9 +149,7 @@ class FileSource:
     def _n_rows_at_most(self) -> int:
         """Rows of the Parquet files; what CSV files have is known when they have been read."""
         parquet = _pyarrow("parquet")
-        return sum(
-            parquet.read_metadata(path).num_rows for path in self.paths if not _is_csv(path)
-        )
+        return sum(parquet.read_metadata(path).num_rows for path in self.paths if not _is_csv(path))
 
     def parts(self) -> Iterator[Part]:
         """The files some rows at a time."""
@@ -175,7 +177,7 @@ class FileSource:
             yield from _csv_batches(path, wanted, self._csv_types)
             return
         # Neither a whole row group nor a whole column of it is ever in memory.
-        file = _pyarrow("parquet").ParquetFile(path, buffer_size=2**20, pre_buffer=False)
+        file = _pyarrow("parquet").ParquetFile(path, buffer_size=2**17, pre_buffer=False)
         with file:
             for batch in file.iter_batches(batch_size=size, columns=wanted):
                 yield batch.select(wanted)
@@ -204,9 +206,7 @@ class FileSource:
         with _pyarrow("csv").open_csv(first, read_options=_csv_options()) as reader:
             found = {field.name: field.type for field in reader.schema}
         types = {
-            name: lib.float64()
-            if lib.types.is_integer(kind) or lib.types.is_null(kind)
-            else kind
+            name: lib.float64() if lib.types.is_integer(kind) or lib.types.is_null(kind) else kind
             for name, kind in found.items()
         }
         return types | {self.target: lib.string()}

@@ -44,7 +44,8 @@ def learn_table(
 
 def _learnt(name: str, labels: Labels, weight: FloatArray) -> Column:
     used = (weight > 0.0) & (labels.codes >= 0)
-    mass = np.bincount(labels.codes[used], weight[used], minlength=len(labels.levels))
+    counted = np.bincount(labels.codes[used], weight[used], minlength=len(labels.levels))
+    mass: FloatArray = counted.astype(np.float64)
     least = FEWEST_SIGHTS * weight.min(where=weight > 0.0, initial=np.inf)
     if (mass > 0.0).sum() > MOST_LEVELS:
         mass = _exact_mass(labels, np.where(used, weight, 0.0))

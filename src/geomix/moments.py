@@ -3,8 +3,8 @@
     weight = sum_i w_i,   mean = sum_i w_i x_i / weight,   square = sum_i w_i (x_i - mean)^2
 
 over the cells that are there. Two parts make one by Chan's formulas (1979), which lose nothing
-to cancellation. Every column is held in units of a power of two near its largest value, so that
-1e300 can be squared; going from one unit to another is exact.
+to cancellation. A column of enormous or tiny numbers is held in units of a power of two near its
+largest, so that 1e300 can be squared; going from one unit to another is exact.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.picked import blocks
+from geomix.sums import tree_sum
+
+# Numbers below two to this power, and above one over it, can be squared and summed as they are.
+MODERATE = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,25 +78,41 @@ class Moments:
 
 def moments_of(X: FloatArray, weight: FloatArray) -> Moments:
     """Moments of the columns of X, (n_rows, n_columns) float64, with NaN for missing cells."""
+    parts = [_moments_of(block, weight[rows]) for rows, block in blocks(X)]
+    return tree_sum(parts) if parts else _moments_of(X, weight)
+
+
+def _moments_of(X: FloatArray, weight: FloatArray) -> Moments:
     n_columns = X.shape[1]
-    low, high = np.full((2, n_columns), [[np.inf], [-np.inf]])
-    there = ~np.isnan(X)
-    complete = bool(there.all())
-    if len(X):
-        low = np.fmin.reduce(X, axis=0, initial=np.inf)
-        high = np.fmax.reduce(X, axis=0, initial=-np.inf)
-    # A column without cells takes the unit of whatever it is added to.
-    size = np.where(low <= high, np.maximum(-low, high), 1e-308)
-    exponent = np.clip(np.frexp(size)[1], -1022, 1022)
-    present = np.full(n_columns, weight.sum()) if complete else weight @ there
-    missing = np.zeros(n_columns) if complete else weight @ ~there
-    U = X * np.ldexp(1.0, -exponent)
-    if not complete:
-        np.copyto(U, 0.0, where=~there)
+    there = None
+    with np.errstate(over="ignore"):
+        if np.isnan(X.sum()):  # one pass without a copy; an infinite sum hides no NaN
+            there = ~np.isnan(X)
+    low = np.fmin.reduce(X, axis=0, initial=np.inf)
+    high = np.fmax.reduce(X, axis=0, initial=-np.inf)
+    exponent = _unit(low, high)
+    U = X if not exponent.any() else X * np.ldexp(1.0, -exponent)
+    if there is None:
+        present, missing = np.full(n_columns, weight.sum()), np.zeros(n_columns)
+        n_missing = np.zeros(n_columns, dtype=np.intp)
+    else:
+        present, missing = weight @ there, weight @ ~there
+        n_missing = len(X) - there.sum(axis=0)
+        U = np.where(there, U, 0.0)
     mean = (weight @ U) / np.where(present > 0.0, present, 1.0)
-    U -= mean
-    if not complete:
+    U = U - mean
+    if there is not None:
         np.copyto(U, 0.0, where=~there)
     np.square(U, out=U)
-    n_missing = len(X) - there.sum(axis=0)
     return Moments(present, missing, n_missing, mean, weight @ U, exponent, low, high)
+
+
+def _unit(low: FloatArray, high: FloatArray) -> IntArray:
+    """The power of two that a column is measured in: none for all but enormous and tiny numbers.
+
+    A column without cells has the smallest, and takes that of whatever it is added to.
+    """
+    size = np.where(low <= high, np.maximum(-low, high), np.ldexp(1.0, -1000))
+    exponent = np.clip(np.frexp(size)[1], -1022, 1022)
+    moderate = (np.abs(exponent) < MODERATE) | (size == 0.0)
+    return np.where(moderate, 0, exponent)

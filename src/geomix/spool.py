@@ -69,7 +69,7 @@ def _write(file: Any, array: Any) -> None:
 
 
 def _read(file: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    array = np.empty(shape, dtype=dtype)
+    array: Any = np.empty(shape, dtype=dtype)
     view = memoryview(array).cast("B") if array.size else memoryview(b"")
     while len(view):
         n_read = file.readinto(view)

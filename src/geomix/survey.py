@@ -98,7 +98,7 @@ class Classes:
         labels, place = np.unique(both, return_inverse=True)
         n_rows = np.bincount(place, np.concatenate([self.n_rows, other.n_rows]), len(labels))
         weight = np.bincount(place, np.concatenate([self.weight, other.weight]), len(labels))
-        return Classes(labels, n_rows.astype(np.intp), weight)
+        return Classes(labels, n_rows.astype(np.intp), weight.astype(np.float64))
 
     def codes(self, y: Any) -> IntArray:
         """Each label's place among these; a label that is not there is an error."""
@@ -106,8 +106,10 @@ class Classes:
         code_of = {label: code for code, label in enumerate(self.labels.tolist())}
         for label in found.tolist():
             if label not in code_of:
-                raise ValueError(f"y holds the label {reprlib.repr(label)}, which was not there "
-                                 "when the table was first read. Fit again on a table at rest.")
+                raise ValueError(
+                    f"y holds the label {reprlib.repr(label)}, which was not there "
+                    "when the table was first read. Fit again on a table at rest."
+                )
         return np.array([code_of[label] for label in found.tolist()], dtype=np.intp)[place]
 
 
@@ -132,6 +134,11 @@ class Sample:
             np.concatenate([self.weight, other.weight]),
         ).kept()
 
+    @property
+    def bar(self) -> Any:
+        """The key above which no row comes into the sample but for its class, or None yet."""
+        return self.keys[ROWS_IN_SAMPLE - 1] if len(self.keys) >= ROWS_IN_SAMPLE else None
+
     def kept(self) -> Sample:
         """The rows that belong into the sample, by key."""
         chosen = chosen_rows(self.keys, self.y)
@@ -139,12 +146,16 @@ class Sample:
         return Sample(self.keys[chosen], columns, self.y[chosen], self.weight[chosen])
 
 
-def chosen_rows(keys: Any, y: Any) -> IntArray:
-    """Rows with the smallest keys of all, and of every class; by key."""
+def chosen_rows(keys: Any, y: Any, bar: Any = None) -> IntArray:
+    """Rows with the smallest keys of all, and of every class; by key. Rows with a key above
+    ``bar`` are known not to be among the smallest of all."""
     order = np.argsort(keys)
+    smallest = order[:ROWS_IN_SAMPLE]
+    if bar is not None:
+        smallest = smallest[keys[smallest] <= bar]
     chosen = np.zeros(len(keys), dtype=bool)
-    chosen[order[:ROWS_IN_SAMPLE]] = True
-    if len(keys) > ROWS_IN_SAMPLE:
+    chosen[smallest] = True
+    if len(smallest) < len(keys):
         for label in np.unique(y):
             chosen[order[np.flatnonzero(y[order] == label)[:FEWEST_OF_A_CLASS]]] = True
     return order[chosen[order]]
@@ -221,9 +232,7 @@ class Survey:
         least = FEWEST_SIGHTS * self.least_weight
         return Table(
             tuple(
-                Column(name, "number")
-                if levels is None
-                else _learnt(name, levels, least)
+                Column(name, "number") if levels is None else _learnt(name, levels, least)
                 for name, levels in zip(self.names, self.levels, strict=True)
             )
         )
@@ -280,9 +289,10 @@ def _learnt(name: str, levels: Levels, least: float) -> Column:
 
 
 def survey_part(
-    part: Part, offset: int, seed: int, categorical_features: Any = None
+    part: Part, offset: int, seed: int, categorical_features: Any = None, bar: Any = None
 ) -> Survey:
-    """The survey of one part, whose first row is row ``offset`` of the whole table."""
+    """The survey of one part, whose first row is row ``offset`` of the whole table; ``bar`` is
+    that of the sample so far."""
     names = tuple(str(name) for name, _ in schema_of(part.X))
     y, weight, used = labels_and_weights(part)
     X = part.X if used is None else taken(part.X, used)
@@ -291,7 +301,7 @@ def survey_part(
     columns = read_columns(X, categorical_features)
     moments = moments_of(_numbers_of(columns, len(y)), weight)
     _check_finite(columns, names)
-    chosen = chosen_rows(keys, y)
+    chosen = chosen_rows(keys, y, bar)
     by_column = list(columns.T) if isinstance(columns, np.ndarray) else columns
     picked = [_picked(column, chosen) for column in by_column]
     return Survey(

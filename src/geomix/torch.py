@@ -81,9 +81,9 @@ class GeometricMixtureHead(torch.nn.Module):
         self.register_buffer("sharpness", torch.tensor(self.sharpness_range[0], **placed))
         self.register_buffer("_slots", torch.as_tensor(slots, device=device))
         self.register_buffer("_is_plane", torch.as_tensor(is_plane, device=device))
-        self.register_buffer("_class_of", torch.as_tensor(
-            np.repeat(np.arange(n_classes), per_class), device=device
-        ))
+        self.register_buffer(
+            "_class_of", torch.as_tensor(np.repeat(np.arange(n_classes), per_class), device=device)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

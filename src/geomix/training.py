@@ -78,9 +78,7 @@ def train_planes(
     pooling starts at its final sharpness.
     """
     most = max_iter or recipe.max_iter
-    run = _Run(
-        lambda: train.prepared, valid, recipe, l2, relief, watch, phase, most, n_before
-    )
+    run = _Run(lambda: train.prepared, valid, recipe, l2, relief, watch, phase, most, n_before)
     solver = recipe.solver
     if solver == "auto":
         # Codes are looked up, not multiplied: a pass over them is always worth it.
@@ -239,12 +237,7 @@ def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
         planes, converged = _lbfgs_stage(planes, float(stages[-1]), limit, run, judge=True)
         stopped = run.why_stopped("converged" if converged else "max_iter")
         # Another round only refreshes the usage that the penalty was frozen at.
-        if (
-            not converged
-            or run.n_done - n_before <= 1
-            or alone
-            or recipe.usage_beta == 0.0
-        ):
+        if not converged or run.n_done - n_before <= 1 or alone or recipe.usage_beta == 0.0:
             break
     return run.finish(planes, stopped)
 
@@ -355,9 +348,7 @@ def adam_batch(
     if walk is None:
         n_numbers = planes.weights.size + planes.biases.size
         walk = Walk(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
-    step = _Epoch(
-        train, recipe, l2, relief, recipe.sharpness, recipe.learning_rate, order
-    )
+    step = _Epoch(train, recipe, l2, relief, recipe.sharpness, recipe.learning_rate, order)
     moved, state, usage, loss = _epoch_over(train)(planes, walk.state, walk.usage, step)
     return moved, Walk(state, usage), loss
 

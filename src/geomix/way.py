@@ -138,9 +138,9 @@ def known_from(survey: Survey, recipe: Recipe) -> Known:
     """Expansion, mean and scale of every column, exact over all rows that were surveyed."""
     table, moments, total = survey.table, survey.moments, survey.total_weight
     expand = make_expand(survey.has_missing, table)
-    if expand is None:
-        column_of, shows = np.arange(len(table)), np.full(len(table), NUMBER)
-    else:
+    column_of: IntArray = np.arange(len(table))
+    shows: IntArray = np.full(len(table), NUMBER)
+    if expand is not None:
         column_of, shows = expand.column_of, expand.shows
     mean, scale, varies = moments.location, _scale_of(survey), _varies(survey)
     means, scales, kept = mean[column_of], scale[column_of], varies[column_of]
