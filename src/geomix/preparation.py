@@ -111,6 +111,9 @@ class Preparation:
             return 1.0
         return median_gamma(self.rows.X, stream(self.seed, "gamma"))
 
+    def has_made(self, lift: str, gamma_factor: float | None) -> bool:
+        return (lift, gamma_factor) in self._made
+
     def features(self, lift: str, gamma_factor: float | None) -> Features:
         """Features of a lift; made once while they are small."""
         key = lift, gamma_factor

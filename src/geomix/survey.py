@@ -31,8 +31,9 @@ from geomix.moments import Moments, moments_of
 from geomix.schema import Column, Table
 from geomix.table import is_single, read_columns
 
-# 20,000 rows to train on and 5,000 to judge by are as many as the choice of a model looks at.
-ROWS_IN_SAMPLE = 25_000
+# Enough to choose a model by (16,000 train, 4,000 judge), and little enough that the features
+# of a Fourier lift, the widest of all, leave room in half a gigabyte.
+ROWS_IN_SAMPLE = 20_000
 FEWEST_OF_A_CLASS = 200
 # Of a column with more levels than this the lightest are forgotten on the way: they are at most
 # part of "(other)". It bounds the memory that a column of identifiers can take.
@@ -299,8 +300,8 @@ def survey_part(
     place = np.arange(len(part), dtype=np.uint64) if used is None else used.astype(np.uint64)
     keys = row_keys(place + np.uint64(offset), seed)
     columns = read_columns(X, categorical_features)
-    moments = moments_of(_numbers_of(columns, len(y)), weight)
     _check_finite(columns, names)
+    moments = moments_of(_numbers_of(columns, len(y)), weight)
     chosen = chosen_rows(keys, y, bar)
     by_column = list(columns.T) if isinstance(columns, np.ndarray) else columns
     picked = [_picked(column, chosen) for column in by_column]
