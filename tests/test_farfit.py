@@ -210,7 +210,9 @@ def test_any_partitioning_gives_the_same_step(table, rng, lift, cuts):
     np.testing.assert_allclose(
         many.weights_gradient / len(y), one.weights_gradient / len(y), atol=tol
     )
-    np.testing.assert_allclose(many.biases_gradient / len(y), one.biases_gradient / len(y), atol=tol)
+    np.testing.assert_allclose(
+        many.biases_gradient / len(y), one.biases_gradient / len(y), atol=tol
+    )
     np.testing.assert_allclose(many.mean_usage, one.mean_usage, atol=tol)
 
 
@@ -233,7 +235,7 @@ def test_any_partitioning_gives_the_same_model(table, cuts):
 
 def test_one_plane_per_class_ends_where_the_fit_in_memory_does(table):
     X, y = table
-    settings = {**FIXED, "n_planes": 1, "l2": 1e-2, "tol": 1e-9, "max_iter": 500}
+    settings = {**FIXED, "n_planes": 1, "l2": 1e-2, "tol": 1e-12, "max_iter": 500}
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     in_memory = GeometricMixtureClassifier(**settings).fit(X, y, weight).model_
     far = fit(X, y, [100, 900], weight, **settings).model_
@@ -269,12 +271,15 @@ def test_fourier_features_of_a_seed_are_bit_equal_wherever_they_are_drawn():
     import sys
 
     here = draw_fourier(7, 40, 0.3, True, stream(11, "fourier")).frequencies
-    there = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    there = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert there.stdout.strip() == hashlib.sha256(here.tobytes()).hexdigest()
 
 
 def test_a_large_table_is_calibrated_by_the_final_planes(table, monkeypatch):
     monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 100)
+    monkeypatch.setattr(survey, "FEWEST_OF_A_CLASS", 10)
     X, y = table
     clf = fit(X, y, [400, 800], l2=1e-4)
     assert "100 of them in the sample" in clf.history_.notes[-1]
@@ -288,6 +293,7 @@ def test_a_large_table_is_calibrated_by_the_final_planes(table, monkeypatch):
 
 def test_moments_of_all_rows_scale_the_model_and_not_those_of_the_sample(table, monkeypatch):
     monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 100)
+    monkeypatch.setattr(survey, "FEWEST_OF_A_CLASS", 10)
     X, y = table
     exact = fit_standardize(X, np.ones(len(y)), np.arange(X.shape[1]))
     far = fit(X, y, [500]).model_.standardize
@@ -300,7 +306,7 @@ def test_class_weights_and_prior_correction_work_as_in_memory(table):
     keep = (y != 2) | (np.arange(len(y)) % 5 == 0)
     X, y = X[keep], y[keep]
     settings = {**FIXED, "n_planes": 1, "class_weight": "balanced", "calibrate": False}
-    settings |= {"tol": 1e-9, "max_iter": 500, "standardize": False}
+    settings |= {"tol": 1e-12, "max_iter": 500, "standardize": False}
     for correct in (False, True):
         settings["correct_prior"] = correct
         far = fit(X, y, [300], **settings)
