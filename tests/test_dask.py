@@ -141,11 +141,11 @@ def test_predictions_are_lazy_and_those_of_the_local_estimator(client, table):
 
 
 def test_it_has_the_parameters_of_the_estimator(table):
-    clf = DaskGeometricMixtureClassifier(n_planes=3, patience=5)
+    clf = DaskGeometricMixtureClassifier(n_planes=3, worker_timeout=5)
     assert clf.get_params() == {
-        **GeometricMixtureClassifier(n_planes=3).get_params(), "client": None, "patience": 5
+        **GeometricMixtureClassifier(n_planes=3).get_params(), "client": None, "worker_timeout": 5
     }  # fmt: skip
-    assert clone(clf).set_params(l2=0.5, patience=7).get_params()["l2"] == 0.5
+    assert clone(clf).set_params(l2=0.5, worker_timeout=7).get_params()["l2"] == 0.5
     with pytest.raises(NotFittedError):
         clf.predict(da.zeros((3, 2)))
     with pytest.raises(AttributeError, match="nonsense"):
@@ -171,19 +171,27 @@ def kill_a_worker(client, at_pass, monkeypatch):
     return n_asked
 
 
-@pytest.mark.parametrize("at_pass", [1, 4])
+@pytest.mark.parametrize("at_pass", [1, 3])
 def test_a_killed_worker_changes_no_bit(client, table, monkeypatch, at_pass):
     X, y = cut(*table, CHUNKS["seven"])
-    undisturbed = DaskGeometricMixtureClassifier(**FIXED).fit(X, y).model_
+    settings = {**FIXED, "tol": 1e-9}  # so that there are passes enough to be killed in
+    undisturbed = DaskGeometricMixtureClassifier(**settings).fit(X, y).model_
     n_asked = kill_a_worker(client, at_pass, monkeypatch)
-    disturbed = DaskGeometricMixtureClassifier(**FIXED).fit(X, y).model_
+    disturbed = DaskGeometricMixtureClassifier(**settings).fit(X, y).model_
     assert len(n_asked) >= at_pass
     assert same_bits(undisturbed, disturbed)
     client.wait_for_workers(2, timeout=60)
 
 
-def test_scattered_data_that_are_lost_are_an_error_and_not_a_hang(client, table, monkeypatch):
-    client.wait_for_workers(2, timeout=60)
+def test_scattered_data_that_are_lost_are_an_error_and_not_a_hang(table, monkeypatch):
+    with (
+        distributed.LocalCluster(n_workers=1, dashboard_address=None, silence_logs=50) as doomed,
+        distributed.Client(doomed, set_as_default=False) as client,
+    ):
+        _lose_scattered_data(client, table, monkeypatch)
+
+
+def _lose_scattered_data(client, table, monkeypatch):
     X, y = table
     scattered = client.scatter([X[:600], X[600:]])
     blocks = [da.from_delayed(dask.delayed(one), (600, 6), float) for one in scattered]
@@ -200,8 +208,9 @@ def test_scattered_data_that_are_lost_are_an_error_and_not_a_hang(client, table,
 
     monkeypatch.setattr(bridge._DaskSums, "terms", asked)
     with pytest.raises(ClusterError, match="lost"):
-        DaskGeometricMixtureClassifier(**FIXED).fit(far, da.from_array(y, chunks=600))
-    client.wait_for_workers(2, timeout=60)
+        DaskGeometricMixtureClassifier(client=client, **FIXED).fit(
+            far, da.from_array(y, chunks=600)
+        )
 
 
 def test_no_workers_left_is_an_error_within_the_stated_time(table):
@@ -211,7 +220,7 @@ def test_no_workers_left_is_an_error_within_the_stated_time(table):
         ) as empty,
         distributed.Client(empty, set_as_default=False) as client,
     ):
-        clf = DaskGeometricMixtureClassifier(client=client, patience=1.0, **FIXED)
+        clf = DaskGeometricMixtureClassifier(client=client, worker_timeout=1.0, **FIXED)
         with pytest.raises(ClusterError, match="no worker for 1 seconds"):
             clf.fit(*cut(*table, (600, 600)))
         assert not hasattr(clf, "model_")
@@ -226,7 +235,7 @@ def test_a_worker_that_fails_says_why(client, table, monkeypatch):
     far, labels = cut(X, y, (600, 600))
     with pytest.raises(ClusterError, match="the disk is on fire"):
         DaskGeometricMixtureClassifier(**FIXED).fit(far.map_blocks(broken, dtype=float), labels)
-    with pytest.raises(ValueError, match="infinity.*x0"):
+    with pytest.raises(ValueError, match=r"infinity.*x0"):
         DaskGeometricMixtureClassifier(**FIXED).fit(
             far.map_blocks(lambda block: block / np.where(block > 2, 0.0, 1.0), dtype=float), labels
         )

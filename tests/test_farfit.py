@@ -13,9 +13,9 @@ from geomix.levels import learn_table
 from geomix.lift import draw_fourier, fit_standardize
 from geomix.moments import moments_of
 from geomix.objective import batch_terms
+from geomix.streams import stream
 from geomix.sums import PartSums, Remembered, tree_sum
 from geomix.survey import Part, chosen_rows, row_keys, survey_part
-from geomix.streams import stream
 from geomix.table import read_columns
 from geomix.way import known_from, way_for
 
@@ -85,7 +85,7 @@ def test_the_same_planes_asked_twice_cost_one_pass(rng):
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
 def test_moments_of_parts_add_up_to_numpys(rng, scale):
-    X = (rng.standard_normal((300, 4)) + [0.0, 5.0, -1000.0, 0.0]) * scale
+    X = (rng.standard_normal((300, 4)) + np.array([0.0, 5.0, -1000.0, 0.0])) * scale
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:100, 3] = np.nan  # all missing in the first part
     weight = rng.uniform(0.1, 2.0, 300)
@@ -326,7 +326,7 @@ def test_bad_parts_are_refused_with_what_is_wrong(rng, table):
     X, y = table
     with pytest.raises(ValueError, match="1 class"):
         fit(X, np.zeros(len(y)))
-    with pytest.raises(ValueError, match="infinity.*x2: 1 of"):
+    with pytest.raises(ValueError, match=r"infinity.*x2: 1 of"):
         fit(np.where(np.arange(X.size).reshape(X.shape) == 8, np.inf, X), y, [100])
     frame, labels = mixed_frame(rng)
     numbers = frame.assign(colour=1.0)

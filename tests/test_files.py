@@ -148,7 +148,7 @@ def test_what_is_wrong_with_the_files_is_said(frame, tmp_path):
     with pytest.raises(SchemaError, match=r"2\.csv.*cannot be read.*oops"):
         fit_files(tmp_path / "[12].csv", "y")
     (tmp_path / "empty.csv").write_text("a,y\n")
-    with pytest.raises(ValueError, match="[Nn]o row"):
+    with pytest.raises(ValueError, match=r"[Nn]o row"):
         fit_files(tmp_path / "empty.csv", "y")
 
 

@@ -11,9 +11,10 @@ positional, and known to the scheduler, unlike scattered data.
 
 from __future__ import annotations
 
+import contextlib
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class DaskGeometricMixtureClassifier:
     ----------
     client : distributed.Client or None
         The cluster to work on; None finds the current one.
-    patience : float, default=60
+    worker_timeout : float, default=60
         Seconds without a single worker after which a fit gives up with ``ClusterError``.
     parameters : those of ``GeometricMixtureClassifier``
         Of these, ``solver="adam"``, committees and early stopping need rows in memory.
@@ -71,17 +72,19 @@ class DaskGeometricMixtureClassifier:
     >>> clf.predict_proba(X).compute()  # doctest: +SKIP
     """
 
-    def __init__(self, *, client: Any = None, patience: float = 60.0, **parameters: Any) -> None:
+    def __init__(
+        self, *, client: Any = None, worker_timeout: float = 60.0, **parameters: Any
+    ) -> None:
         self.client = client
-        self.patience = patience
+        self.worker_timeout = worker_timeout
         self._local = GeometricMixtureClassifier(**parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        own = {"client": self.client, "patience": self.patience}
+        own = {"client": self.client, "worker_timeout": self.worker_timeout}
         return own | self._local.get_params(deep)
 
     def set_params(self, **parameters: Any) -> DaskGeometricMixtureClassifier:
-        for name in ("client", "patience"):
+        for name in ("client", "worker_timeout"):
             if name in parameters:
                 setattr(self, name, parameters.pop(name))
         self._local.set_params(**parameters)
@@ -105,12 +108,8 @@ class DaskGeometricMixtureClassifier:
         An error or Ctrl-C cancels the work on the cluster and leaves the estimator as it was.
         """
         self._local.recipe()
-        cluster = _Cluster(_client(self.client), float(self.patience))
-        try:
+        with _Cluster(_client(self.client), float(self.worker_timeout)) as cluster:
             fit_estimator(self._local, DaskSource(cluster, _parts(X, y, sample_weight)))
-        except BaseException:
-            cluster.cancel()
-            raise
         return self
 
     def predict(self, X: Any) -> Any:
@@ -266,12 +265,27 @@ def _n_right(model: GeometricMixture, part: Part) -> tuple[float, float]:
 
 
 class _Cluster:
-    """A client, and the futures that were asked of it: to wait for, or to cancel."""
+    """A client, and the futures that were asked of it: to wait for, and to give back.
 
-    def __init__(self, client: Any, patience: float) -> None:
+    On the way out whatever is left is released, after an error or Ctrl-C cancelled.
+    """
+
+    def __init__(self, client: Any, worker_timeout: float) -> None:
         self.client = client
-        self.patience = patience
-        self._asked: list[Any] = []
+        self.worker_timeout = worker_timeout
+        self._asked: list[Any] = []  # weak references: a future that nobody holds is released
+
+    def __enter__(self) -> _Cluster:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        left = [future for one in self._asked if (future := one()) is not None]
+        # The cluster may be gone: then nothing is left on it either.
+        with contextlib.suppress(Exception):
+            if kind is not None:
+                self.client.cancel(left, force=True)
+            for future in left:
+                future.release()
 
     def compute(self, delayed: Sequence[Any]) -> list[Any]:
         return self._remember(self.client.compute(list(delayed)))
@@ -293,15 +307,9 @@ class _Cluster:
         return futures[0]
 
     def _remember(self, futures: list[Any]) -> list[Any]:
-        self._asked = [one for one in self._asked if one.status == "pending"] + futures
+        self._asked = [one for one in self._asked if one() is not None]
+        self._asked += map(weakref.ref, futures)
         return futures
-
-    def cancel(self) -> None:
-        """Give up everything that is under way."""
-        try:
-            self.client.cancel(self._asked, force=True)
-        except Exception:  # the cluster may be gone: then nothing is under way
-            return
 
     def result(self, future: Any) -> Any:
         """What the future holds; an error rather than a wait without end."""
@@ -322,10 +330,10 @@ class _Cluster:
                 alone_since = None
                 continue
             alone_since = alone_since or time.monotonic()
-            if time.monotonic() - alone_since > self.patience:
+            if time.monotonic() - alone_since > self.worker_timeout:
                 raise ClusterError(
-                    f"The cluster has had no worker for {self.patience:g} seconds; start workers "
-                    "and fit again, or raise patience."
+                    f"The cluster has had no worker for {self.worker_timeout:g} seconds; start "
+                    "workers and fit again, or raise worker_timeout."
                 )
 
     def _n_workers(self) -> int:
@@ -373,7 +381,7 @@ class DaskSource:
         survey: Survey = cluster.result(cluster.added(surveys))
         return survey
 
-    @contextmanager
+    @contextlib.contextmanager
     def sums(self, way: Way) -> Iterator[Sums]:
         cluster = self._cluster
         carried = cluster.task(_as_is, way)
