@@ -134,7 +134,7 @@ def train_on_fold(
     max_iter: int | None = None,
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
-    preparation, seed = fold.preparation, fold.preparation.seed
+    seed = fold.preparation.seed
     features = fold.features(candidate)
     train, valid = fold.parts(features)
     start = _start(candidate, fold, recipe, train, phase)

@@ -92,10 +92,10 @@ def _moments_of(X: FloatArray, weight: FloatArray) -> Moments:
     high = np.fmax.reduce(X, axis=0, initial=-np.inf)
     exponent = _unit(low, high)
     U = X if not exponent.any() else X * np.ldexp(1.0, -exponent)
-    if there is None:
-        present, missing = np.full(n_columns, weight.sum()), np.zeros(n_columns)
-        n_missing = np.zeros(n_columns, dtype=np.intp)
-    else:
+    present: FloatArray = np.full(n_columns, weight.sum())
+    missing: FloatArray = np.zeros(n_columns)
+    n_missing: IntArray = np.zeros(n_columns, dtype=np.intp)
+    if there is not None:
         present, missing = weight @ there, weight @ ~there
         n_missing = len(X) - there.sum(axis=0)
         U = np.where(there, U, 0.0)
