@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench speed suite soak sanitize clean
+.PHONY: demo test test-torch bench speed suite scale soak sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -14,6 +14,13 @@ test: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
 
+# PyTorch is large, so its tests are skipped where it is not installed. This pins the release whose
+# wheel is the CPU build; a plain "torch" may bring gigabytes of CUDA along.
+test-torch: $(VENV)/.test
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pytest tests/test_torch.py tests/test_arrayapi.py
+	$(BIN)/python examples/torch_head.py
+
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/paper_sets.py
 
@@ -23,6 +30,10 @@ speed: $(VENV)/.bench
 # Two threads on one scorer for ten seconds: how many rows were scored, and how many wrongly.
 soak: $(VENV)/.test
 	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/test_native.py -k threads_share_a_scorer
+
+# Streams, clusters and boosted trees on them; SCALE="--data FOLDER --steps memory,stream".
+scale: $(VENV)/.bench
+	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 # SUITE="--data FOLDER --models geomix,lightgbm" and the like; benchmarks/README.md has them all.
 suite: $(VENV)/.bench

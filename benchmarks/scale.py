@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,7 @@ def by_class(folder: Path) -> list[str]:
     X, y = scale_rows.unseen()
     frame = pd.DataFrame(X, columns=scale_rows.names())
     far = geomix.fit_files(pattern, "y", scratch=folder, **SETTINGS).score(frame, y)
+    warnings.simplefilter("ignore", geomix.DataQualityWarning)  # of batches with one class
     learner = GeometricMixtureClassifier(**SETTINGS)
     first_X, first_y = scale_rows.block(0, 5000)  # a mixed first batch, which it needs
     learner.partial_fit(

@@ -57,9 +57,9 @@ class Like:
     """Makes arrays of the namespace, type and device of X from NumPy arrays."""
 
     def __init__(self, X: Any) -> None:
+        self.xp = namespace(X)
         import array_api_compat
 
-        self.xp = namespace(X)
         self.device = array_api_compat.device(X)
         is_float = self.xp.isdtype(X.dtype, "real floating")
         self.dtype = X.dtype if is_float else self.xp.float64
