@@ -45,11 +45,11 @@ def main() -> None:
     accuracy = (model.predict(features) == y_test).mean()
     print(f"test accuracy {accuracy:.3f}")
     print("share of each digit's images that its two planes answer for:")
-    for digit, shares in zip(model.classes, plane_usage(model, features, y_test), strict=True):
-        print(f"  {digit}: {shares}")
-    row = features[0]
-    reason = model.scorer().explain(row)
-    print(f"the first test image: {reason}")
+    shares = plane_usage(model, features, y_test).reshape(10, 2)
+    for digit, (first, second) in enumerate(shares):
+        print(f"  {digit}: {first:.2f} and {second:.2f}")
+    answer = model.scorer().explain(features[0])
+    print(f"the first test image is a {answer.label}: plane {answer.plane} of it answers")
 
 
 if __name__ == "__main__":
