@@ -318,8 +318,9 @@ class _Cluster:
             try:
                 return future.result(timeout=LOOK_EVERY)
             except (TimeoutError, distributed.TimeoutError) as error:
-                if future.done():
-                    raise ClusterError(f"A worker failed: {error}") from error
+                # It may be done by now; only a task that failed with a timeout of its own is over.
+                if future.status == "error":
+                    raise ClusterError(f"A worker failed with {error!r}.") from error
             except (distributed.CancelledError, distributed.KilledWorker) as error:
                 raise self._lost(error) from error
             except (ValueError, TypeError):
