@@ -274,6 +274,9 @@ class _Cluster:
         self.client = client
         self.worker_timeout = worker_timeout
         self._asked: list[Any] = []  # weak references: a future that nobody holds is released
+        # Held until the result that they lead to is there: the scheduler cannot cancel a task
+        # of which nobody wants what depends on it.
+        self._under_way: list[Any] = []
 
     def __enter__(self) -> _Cluster:
         return self
@@ -283,7 +286,7 @@ class _Cluster:
         # The cluster may be gone: then nothing is left on it either.
         with contextlib.suppress(Exception):
             if kind is not None:
-                self.client.cancel(left, force=True)
+                self.client.cancel(left)
             for future in left:
                 future.release()
 
@@ -309,6 +312,7 @@ class _Cluster:
     def _remember(self, futures: list[Any]) -> list[Any]:
         self._asked = [one for one in self._asked if one() is not None]
         self._asked += map(weakref.ref, futures)
+        self._under_way += futures
         return futures
 
     def result(self, future: Any) -> Any:
@@ -316,17 +320,19 @@ class _Cluster:
         alone_since = None
         while True:
             try:
-                return future.result(timeout=LOOK_EVERY)
-            except (TimeoutError, distributed.TimeoutError) as error:
-                # It may be done by now; only a task that failed with a timeout of its own is over.
-                if future.status == "error":
-                    raise ClusterError(f"A worker failed with {error!r}.") from error
+                found = future.result(timeout=LOOK_EVERY)
+                self._under_way.clear()
+                return found
             except (distributed.CancelledError, distributed.KilledWorker) as error:
                 raise self._lost(error) from error
-            except (ValueError, TypeError):
-                raise  # what is wrong with the data is said where it was found
             except Exception as error:
-                raise ClusterError(f"A worker failed with {error!r}.") from error
+                # Not done in this second, or done just then; or a task has failed.
+                if future.status == "error":
+                    if isinstance(error, (ValueError, TypeError)):
+                        raise  # what is wrong with the data is said where it was found
+                    raise ClusterError(f"A worker failed with {error!r}.") from error
+                if future.status not in ("pending", "finished"):
+                    raise self._lost(error) from error
             if self._n_workers() > 0:
                 alone_since = None
                 continue
