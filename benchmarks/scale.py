@@ -202,41 +202,52 @@ def cluster_of(n_workers: int, memory_limit: str = "4GB") -> Any:
 
 def workers(folder: Path) -> list[str]:
     """One million rows on one worker and on two; boosted trees on the same two."""
+    one, two = fit_on(1), fit_on(2)
+    lines = ["| 1,000,000 x 50 | workers | fit, s | test accuracy |", "| --- | --- | --- | --- |"]
+    for n_workers, found in ((1, one), (2, two)):
+        lines.append(
+            f"| geomix ({found['note']}) | {n_workers} | {found['fit']:.1f} | "
+            f"{found['accuracy']:.4f} |"
+        )
+    lines += [boosted_on_two(name) for name in ("xgboost", "lightgbm")]
+    return [
+        *lines,
+        "",
+        f"One worker to two: {one['fit'] / two['fit']:.2f}x for the whole fit, of which the choice "
+        f"on the sample runs on the client; {one['pass'] / two['pass']:.2f}x for a pass "
+        f"({one['pass']:.3f} s to {two['pass']:.3f} s).",
+    ]
+
+
+def fit_on(n_workers: int) -> dict[str, Any]:
+    """A fit of a million rows that lie on the workers, after one that warms them up."""
     from distributed import Client, wait
 
     from geomix.dask import DaskGeometricMixtureClassifier
 
-    lines = ["| 1,000,000 x 50 | workers | fit, s | test accuracy |", "| --- | --- | --- | --- |"]
-    seconds = {}
-    X_test, y_test = scale_rows.unseen()
-    for n_workers in (1, 2):
-        with cluster_of(n_workers) as cluster, Client(cluster) as client:
-            X, y = client.persist(collection(1_000_000))
-            wait([X, y])
-            clf = DaskGeometricMixtureClassifier(**SETTINGS)
-            clf.fit(X, y)  # imports and first calls are behind
-            start = time.perf_counter()
-            clf.fit(X, y)
-            seconds[n_workers] = time.perf_counter() - start
-            score = clf.to_local().score(X_test, y_test)
-            note = clf.history_.notes[-1]
-            lines.append(
-                f"| geomix ({note}) | {n_workers} | {seconds[n_workers]:.1f} | {score:.4f} |"
-            )
-            if n_workers == 2:
-                passes = _pass_seconds(client, X, y)
-                lines += [_boosted(name, X, y, X_test, y_test) for name in ("xgboost", "lightgbm")]
-    with cluster_of(1) as cluster, Client(cluster) as client:
+    with cluster_of(n_workers) as cluster, Client(cluster) as client:
         X, y = client.persist(collection(1_000_000))
         wait([X, y])
-        alone = _pass_seconds(client, X, y)
-    speedup = seconds[1] / seconds[2]
-    return [
-        *lines,
-        "",
-        f"One worker to two: {speedup:.2f}x for the whole fit, of which the choice on the sample "
-        f"runs on the client; {alone / passes:.2f}x for a pass ({alone:.3f} s to {passes:.3f} s).",
-    ]
+        clf = DaskGeometricMixtureClassifier(**SETTINGS)
+        clf.fit(X, y)
+        start = time.perf_counter()
+        clf.fit(X, y)
+        seconds = time.perf_counter() - start
+        found = {"fit": seconds, "pass": _pass_seconds(client, X, y)}
+        found["accuracy"] = clf.to_local().score(*scale_rows.unseen())
+        del X, y  # before the cluster that holds them
+        return found | {"note": clf.history_.notes[-1]}
+
+
+def boosted_on_two(name: str) -> str:
+    from distributed import Client, wait
+
+    with cluster_of(2) as cluster, Client(cluster) as client:
+        X, y = client.persist(collection(1_000_000))
+        wait([X, y])
+        line = _boosted(name, X, y, *scale_rows.unseen())
+        del X, y
+        return line
 
 
 def _pass_seconds(client: Any, X: Any, y: Any) -> float:
