@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test paper speed suite soak fuzz kill-save sanitize clean
+.PHONY: demo test test-torch paper speed suite scale soak fuzz kill-save sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -13,6 +13,13 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
+
+# PyTorch is large, so its tests are skipped where it is not installed. This pins the release whose
+# wheel is the CPU build; a plain "torch" may bring gigabytes of CUDA along.
+test-torch: $(VENV)/.test
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pytest tests/test_torch.py tests/test_arrayapi.py
+	$(BIN)/python examples/torch_head.py
 
 # The paper's experiments; PAPER="--quick", PAPER="--only wdbc" and the like.
 paper: $(VENV)/.bench
@@ -35,6 +42,10 @@ fuzz: $(VENV)/.test
 # 300 times kill -9 while a model is being saved: how many files were broken.
 kill-save: $(VENV)/.test
 	GEOMIX_KILLS=300 $(BIN)/pytest -s tests/test_atomic.py -k kill_9
+
+# Streams, clusters and boosted trees on them; SCALE="--data FOLDER --steps memory,stream".
+scale: $(VENV)/.bench
+	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 # SUITE="--data FOLDER --models geomix,lightgbm" and the like; benchmarks/README.md has them all.
 suite: $(VENV)/.bench

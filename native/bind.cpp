@@ -4,9 +4,11 @@
 #include <nanobind/stl/string.h>
 
 #include <string>
+#include <utility>
 
 #include "bind.h"
 #include "bind_arrays.h"
+#include "threads.h"
 
 using namespace geomix;
 
@@ -37,6 +39,7 @@ NB_MODULE(_native, m)
     // fault of the user's, and nothing to fill a terminal with.
     nb::set_leak_warnings(false);
     m.def("simd", [] { return std::string(kernels().name); });
+    m.def("limit_threads", [](int most) { return std::exchange(thread_limit(), most); });
     bind_spline(m);
     bind_rows(m);
     bind_adam(m);

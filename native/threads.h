@@ -25,6 +25,13 @@ inline int available_cores()
     return cores > 0 ? cores : 1;
 }
 
+// The most threads that calls from this thread may use; 0: no limit of their own.
+inline int& thread_limit()
+{
+    static thread_local int limit = 0;
+    return limit;
+}
+
 // GEOMIX_NUM_THREADS if it is set, or every core this process may use; one for small work.
 inline int threads_for(Index multiply_adds, Index n_shares)
 {
@@ -35,6 +42,7 @@ inline int threads_for(Index multiply_adds, Index n_shares)
     long n = wanted ? std::strtol(wanted, nullptr, 10) : 0;
     if (n < 1) n = available_cores();
     if (n > most) n = most;
+    if (thread_limit() > 0 && n > thread_limit()) n = thread_limit();
     return static_cast<int>(n < n_shares ? n : n_shares);
 }
 

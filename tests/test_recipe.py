@@ -253,12 +253,12 @@ def test_a_recipe_cannot_be_changed_once_made():
         Recipe().l2 = 0.5
 
 
-def test_the_estimator_has_the_recipes_parameters_and_five_more():
+def test_the_estimator_has_the_recipes_parameters_and_six_more():
     given = inspect.signature(GeometricMixtureClassifier.__init__).parameters
     defaults = {name: p.default for name, p in given.items() if name != "self"}
     expected = {field.name: field.default for field in fields(Recipe)}
     expected |= {"class_weight": None, "random_state": None, "verbose": 0}
-    expected |= {"categorical_features": None, "missing": "learn"}
+    expected |= {"categorical_features": None, "missing": "learn", "warm_start": False}
     assert defaults == expected
 
 

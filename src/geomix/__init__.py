@@ -9,6 +9,7 @@ from geomix.errors import (
     SchemaError,
 )
 from geomix.estimator import GeometricMixtureClassifier
+from geomix.files import fit_files
 from geomix.model import GeometricMixture
 from geomix.modelfile import load
 from geomix.recipe import Recipe
@@ -26,6 +27,7 @@ __all__ = [
     "Recipe",
     "SchemaError",
     "__version__",
+    "fit_files",
     "load",
     "merge",
     "show_versions",

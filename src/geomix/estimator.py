@@ -10,16 +10,21 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from geomix import arrayapi
 from geomix.arrays import FloatArray, IntArray
 from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
+from geomix.continuing import go_on, next_batch
 from geomix.deadline import Deadline
+from geomix.devices import ArraySource
 from geomix.errors import InvalidParameterError
-from geomix.fitting import fit_model
+from geomix.farfit import fit_estimator
+from geomix.fitting import class_weighted, fit_model, watch_until
 from geomix.folds import Snapshot
 from geomix.history import training_facts
 from geomix.labels import codes_of, plain_labels, read_labels, read_weights
@@ -130,6 +135,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Seconds that ``fit`` may take. Half of them may go into the choice: candidates that
         would start later are not tried; the final training stops where the rest ends, and so
         does the number of members. With a limit the result depends on the machine's speed.
+    warm_start : bool, default=False
+        Later calls of ``fit`` go on from the model that is there: its columns, lift, planes and
+        penalty stay, and its planes are trained further. One member.
     random_state : int, RandomState instance or None, default=None
         Same seed, same rows, same model, to the last bit.
     verbose : int, default=0
@@ -195,6 +203,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         n_members: Any = "auto",
         monotone: Any = None,
         time_limit: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -236,6 +245,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.n_members = n_members
         self.monotone = monotone
         self.time_limit = time_limit
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -259,20 +269,24 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         With ``X_val`` and ``y_val`` those rows choose, stop and calibrate, and no row of ``X``
         is held out. An error or Ctrl-C leaves the estimator as it was before the call.
         """
-        recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
-        if not isinstance(self.missing, str) or self.missing not in ("learn", "error"):
-            raise InvalidParameterError(
-                f"Got missing={self.missing!r}; expected one of 'learn', 'error'."
-            )
-        if not isinstance(self.verbose, (bool, numbers.Integral)):
-            raise InvalidParameterError(f"Got verbose={self.verbose!r}; expected 0 or 1.")
+        recipe = self.recipe()
         deadline = None if recipe.time_limit is None else Deadline.after(recipe.time_limit)
+        if _stays_on_device(X) and not self.warm_start:
+            if X_val is not None or y_val is not None:
+                raise ValueError("X_val and y_val need rows in the host's memory.")
+            labels, weight = map(arrayapi.to_numpy_if_foreign, (y, sample_weight))
+            return fit_estimator(self, ArraySource(X, labels, weight))
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
-        rows, table, classes = shadow._training_rows(X, y, sample_weight)
+        goes_on = bool(self.warm_start) and hasattr(self, "model_")
+        if goes_on:
+            table, classes = self.model_.table, self.classes_
+            rows = shadow._later_rows(X, y, sample_weight)
+        else:
+            rows, table, classes = shadow._training_rows(X, y, sample_weight)
         valid = shadow._validation_rows(table, classes, X_val, y_val, sample_weight_val)
-        shadow._check_planes_of_labels(classes)
+        shadow.check_planes_of_labels(classes)
         class_weight = shadow._class_weights(rows, classes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -298,28 +312,65 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 line(record, snapshot)
                 return notify is not None and notify(record, snapshot)
 
-            model, history = fit_model(
-                rows,
-                classes,
-                table,
-                recipe,
-                seed,
-                valid=valid,
-                class_weight=class_weight,
-                watch=watch if line.is_shown or notify is not None else None,
-                deadline=deadline,
+            told = watch if line.is_shown or notify is not None else None
+            if goes_on:
+                rows = rows if class_weight is None else class_weighted(rows, class_weight)
+                until = watch_until(deadline, told)
+                model, history = go_on(self.model_, self.history_, rows, valid, recipe, seed, until)
+            else:
+                model, history = fit_model(
+                    rows,
+                    classes,
+                    table,
+                    recipe,
+                    seed,
+                    valid=valid,
+                    class_weight=class_weight,
+                    watch=told,
+                    deadline=deadline,
+                )
+        return self.take_over(shadow, model, history, len(rows))
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> GeometricMixtureClassifier:
+        """Learn from one batch of a stream.
+
+        The first batch is fitted as a table, and decides columns, scale, lift, number of planes,
+        penalty and temperature: make it a large and mixed one. ``classes`` names every label
+        that will ever come and is needed with it. Each later batch is walked through once by
+        Adam. Rows that come sorted by class teach the last class: see ``geomix.fit_files``.
+        """
+        recipe = replace(self.recipe(), n_members=1)
+        shadow = copy.copy(self)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if not hasattr(self, "model_"):
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            rows, table, labels = shadow._training_rows(X, y, sample_weight, classes)
+            shadow.check_planes_of_labels(labels)
+            weights = shadow._class_weights(rows, labels)
+            model, history = fit_model(rows, labels, table, recipe, seed, class_weight=weights)
+            return self.take_over(shadow, model, history, len(rows))
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} is not what it was on the first call to partial_fit: "
+                f"{self.classes_.tolist()!r}."
             )
-        facts = training_facts(history, len(rows), self.get_params(deep=False), _defaults())
-        training = {**(model.training or {}), **facts}
-        state = shadow._fitted_attributes(replace(model, training=training))
-        state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}
-        if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
-            del self.feature_names_in_
-        self.__dict__.update(state)
+        rows = shadow._later_rows(X, y, sample_weight)
+        weights = shadow._class_weights(rows, self.classes_)
+        rows = rows if weights is None else class_weighted(rows, weights)
+        walk = getattr(self, "_walk", None)
+        model, walk = next_batch(self.model_, self.history_, walk, rows, recipe, seed)
+        self.take_over(shadow, model, self.history_, len(rows))
+        self._walk = walk
         return self
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
+        if _stays_on_device(X):
+            check_is_fitted(self)
+            return self.model_.predict(X)
         scores = self._answer("class_scores", X)
         return self.classes_[scores.argmax(axis=1)]
 
@@ -365,9 +416,39 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def recipe(self) -> Recipe:
+        """The parameters as a checked ``Recipe``."""
+        recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
+        if not isinstance(self.missing, str) or self.missing not in ("learn", "error"):
+            raise InvalidParameterError(
+                f"Got missing={self.missing!r}; expected one of 'learn', 'error'."
+            )
+        if not isinstance(self.verbose, (bool, numbers.Integral)):
+            raise InvalidParameterError(f"Got verbose={self.verbose!r}; expected 0 or 1.")
+        if not isinstance(self.warm_start, (bool, np.bool_)):
+            raise InvalidParameterError(
+                f"Got warm_start={self.warm_start!r}; expected True or False."
+            )
+        return replace(recipe, n_members=1) if self.warm_start else recipe
+
+    def take_over(
+        self, shadow: Any, model: GeometricMixture, history: Any, n_rows: int
+    ) -> GeometricMixtureClassifier:
+        """Become fitted, in one step: with a model, and with the columns that a copy has read."""
+        facts = training_facts(history, n_rows, self.get_params(deep=False), _defaults())
+        training = {**(model.training or {}), **facts}
+        state = shadow._fitted_attributes(replace(model, training=training))
+        state |= {"history_": history, "n_iter_": max(history.n_iter, 1), "_walk": None}
+        if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
+            del self.feature_names_in_
+        self.__dict__.update(state)
+        return self
+
     def _answer(self, what: str, X: Any) -> FloatArray:
         check_is_fitted(self)
         model = self.model_
+        if _stays_on_device(X):
+            return arrayapi.answer(model, what, X)
         return model.answer(what, read_rows(self, X, reset=False, table=model.table))
 
     def _fitted_model(self, attribute: str) -> GeometricMixture:
@@ -382,15 +463,18 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 state[name] = getattr(self, name)
         return state
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Table, Any]:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    ) -> tuple[Rows, Table, Any]:
+        self._check_y_is_there(y)
         X = read_rows(self, X, reset=True, as_it_lies=True)
         y = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(X[0] if isinstance(X, list) else X, y)
-        classes, codes = read_labels(y)
+        if classes is None:
+            classes, codes = read_labels(y)
+        else:
+            classes = np.unique(classes)
+            codes = codes_of(y, classes, "y", "classes")
         weight = read_weights(sample_weight, len(codes))
         present = np.unique(codes[weight > 0])
         if len(present) < 2:
@@ -405,6 +489,21 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             table = numbers_table(names)
         warn_about(column_range(X), table, classes, codes[weight > 0], self.n_planes)
         return _rows_of_positive_weight(X, codes, weight), table, classes
+
+    def _later_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows to go on with, in terms of the model that is there."""
+        self._check_y_is_there(y)
+        X = read_rows(self, X, reset=False, as_it_lies=True, table=self.model_.table)
+        y = column_or_1d(plain_labels(y), warn=True)
+        check_consistent_length(X, y)
+        codes = codes_of(y, self.classes_, "y", "the classes of the model")
+        return _rows_of_positive_weight(X, codes, read_weights(sample_weight, len(codes)))
+
+    def _check_y_is_there(self, y: Any) -> None:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
 
     def _validation_rows(
         self, table: Table, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
@@ -423,7 +522,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         weight = read_weights(sample_weight_val, len(codes), "sample_weight_val")
         return _rows_of_positive_weight(X_val, codes, weight)
 
-    def _check_planes_of_labels(self, classes: Any) -> None:
+    def check_planes_of_labels(self, classes: Any) -> None:
+        """Refuse an ``n_planes`` by label that does not name every class, or names another."""
         if not isinstance(self.n_planes, Mapping):
             return
         labels = set(classes.tolist())
@@ -457,6 +557,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 def _defaults() -> dict[str, Any]:
     signature = inspect.signature(GeometricMixtureClassifier.__init__)
     return {name: one.default for name, one in signature.parameters.items()}
+
+
+def _stays_on_device(X: Any) -> bool:
+    """Whether X is another library's array, and scikit-learn was told to leave such in place."""
+    return arrayapi.is_foreign(X) and bool(get_config().get("array_api_dispatch"))
 
 
 def _rows_of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:

@@ -93,9 +93,14 @@ class Expand:
 
 def fit_expand(X: PickedRows, table: Table) -> Expand | None:
     """The outputs for encoded rows like X; None if they are complete numbers as they are."""
-    if not X.has_missing.any() and not table.has_categories:
+    return make_expand(X.has_missing, table)
+
+
+def make_expand(has_missing: BoolArray, table: Table) -> Expand | None:
+    """The outputs for a table of whose columns these had missing cells; None for none."""
+    if not has_missing.any() and not table.has_categories:
         return None
-    return expansion(table, X.has_missing)
+    return expansion(table, has_missing)
 
 
 def expansion(table: Table, has_missing: BoolArray) -> Expand:

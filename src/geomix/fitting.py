@@ -13,13 +13,15 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.budget import wanted_planes
 from geomix.calibration import PRIOR_SCALE, fit_temperature
 from geomix.deadline import Deadline
+from geomix.expand import Expand
 from geomix.folds import Candidate, Fitted, Fold, Snapshot, Watch, train_on_fold
 from geomix.history import History, Record
+from geomix.lift import Lift, Standardize
 from geomix.model import GeometricMixture
 from geomix.order import Direction, read_directions
 from geomix.picked import is_dense
-from geomix.planes import committee
-from geomix.preparation import Preparation, prepare
+from geomix.planes import Planes, committee
+from geomix.preparation import Known, Preparation, prepare
 from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
 from geomix.schema import Table
@@ -63,6 +65,7 @@ class _Task:
     recipe: Recipe
     seed: int
     directions: tuple[Direction, ...]
+    known: Known | None = None
 
     @property
     def refit(self) -> bool:
@@ -83,6 +86,7 @@ class _Task:
             self.recipe,
             self.seed,
             self.directions,
+            self.known,
         )
 
 
@@ -114,7 +118,7 @@ def fit_model(
     deadline : trials and members that would start after it are left out, training stops at it.
     """
     history = History()
-    watch = _watch_until(deadline, watch)
+    watch = watch_until(deadline, watch)
     task = _task(rows, table, classes, recipe, seed, valid, class_weight)
     folds = _Folds(task, _splits(task, history))
     choice = _choose(folds, task, history, watch, deadline)
@@ -129,7 +133,7 @@ def fit_model(
             train_on_fold(choice.candidate, fold, task.recipe, watch, "fit", choice.n_iter)
         )
     fitted = members[0]
-    _record(fitted, final, history)
+    _record(fitted, choice.candidate, final, history)
     if without and recipe.calibrate:
         left_out = [rows for _, rows in without[: len(members)]]
         temperature = _temperature_of(members, left_out, recipe)
@@ -160,7 +164,7 @@ def fit_model(
     return model, history
 
 
-def _watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:
+def watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:
     """A watcher that also asks the training to stop at the deadline."""
     if deadline is None:
         return watch
@@ -170,6 +174,60 @@ def _watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None
         return asked or deadline.is_past(record.phase)
 
     return look
+
+
+@dataclass(frozen=True, eq=False)
+class SampleFit:
+    """A model of a sample, from which training on all rows goes on; planes over the lift.
+
+    n_iter : what it took;  most_iter : how long training may go on, None for the recipe's.
+    """
+
+    expand: Expand | None
+    standardize: Standardize
+    lift: Lift
+    planes: Planes
+    n_iter: int
+    most_iter: int | None
+    temperature: float
+    history: History
+
+
+def fit_sample(
+    rows: Rows,
+    classes: Any,
+    table: Table,
+    recipe: Recipe,
+    seed: int,
+    known: Known,
+    *,
+    class_weight: FloatArray | None = None,
+    watch: Watch | None = None,
+    deadline: Deadline | None = None,
+) -> SampleFit:
+    """Choose lift, planes and penalty on a sample, and train the winner there.
+
+    ``known`` is what the whole table says about its columns.
+    """
+    history = History()
+    task = replace(_task(rows, table, classes, recipe, seed, None, class_weight), known=known)
+    folds = _Folds(task, _splits(task, history))
+    choice = _choose(folds, task, history, watch, deadline)
+    fitted = train_on_fold(
+        choice.candidate, folds.final, task.recipe, watch, "choose", choice.n_iter
+    )
+    _record(fitted, choice.candidate, folds.final, history)
+    features, trained = fitted.features, fitted.trained
+    return SampleFit(
+        features.expand,
+        features.standardize,
+        features.lift,
+        features.expanded(trained.planes),
+        max(trained.n_iter, 1),
+        choice.n_iter,
+        choice.temperature,
+        history,
+    )
 
 
 def _task(
@@ -182,8 +240,8 @@ def _task(
     class_weight: FloatArray | None,
 ) -> _Task:
     if class_weight is not None:
-        rows = _class_weighted(rows, class_weight)
-        valid = None if valid is None else _class_weighted(valid, class_weight)
+        rows = class_weighted(rows, class_weight)
+        valid = None if valid is None else class_weighted(valid, class_weight)
     if recipe.early_stopping == "auto":
         judged = valid is not None or not recipe.refit or recipe.solver == "adam"
         recipe = replace(recipe, early_stopping="calibrated" if judged else "off")
@@ -207,7 +265,8 @@ def _class_shares(task: _Task, class_weight: FloatArray | None, recipe: Recipe) 
     return (mass / mass.sum()).tolist()
 
 
-def _class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
+def class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
+    """The rows with their weights times the factor of their class."""
     weight = rows.weight * class_weight[rows.y]
     # By a power of two, which rounds nothing: see ``read_weights``.
     return replace(rows, weight=np.ldexp(weight, -np.frexp(weight.max())[1]))
@@ -352,9 +411,10 @@ def _temperature_of(members: list[Fitted], left_out: list[IntArray], recipe: Rec
     return fit_temperature(S, y, np.concatenate([rows.weight for rows in judged]), PRIOR_SCALE)
 
 
-def _record(fitted: Fitted, final: Fold, history: History) -> None:
+def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History) -> None:
     history.records.extend(fitted.trained.records)
     history.stopped = fitted.trained.stopped
+    history.l2, history.relief = candidate.l2, candidate.relief
     history.init = fitted.init
     if unstable := final.preparation.clusters.unstable:
         history.notes.append(

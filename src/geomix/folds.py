@@ -65,6 +65,13 @@ class Fold:
         """The rows that judge, standardised."""
         return self._judges(self.preparation.rows, self.preparation.held_out)
 
+    def features(self, candidate: Candidate) -> Features:
+        """The working features of a candidate's lift."""
+        key = candidate.lift, candidate.gamma_factor, candidate.n_knots
+        if not self.preparation.has_made(*key):
+            self._parts.clear()  # before the new ones are made: both at once may be too many
+        return self.preparation.features(*key)
+
     def parts(self, features: Features) -> tuple[Rows, Rows | None]:
         """Features of the rows that train and of those that judge."""
         if features not in self._parts:
@@ -131,7 +138,7 @@ def train_on_fold(
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
     preparation, seed = fold.preparation, fold.preparation.seed
-    features = preparation.features(candidate.lift, candidate.gamma_factor, candidate.n_knots)
+    features = fold.features(candidate)
     train, valid = fold.parts(features)
     start = _start(candidate, fold, recipe, train, phase)
 

@@ -50,7 +50,10 @@ class Trial:
 @dataclass
 class History:
     """Steps of the final training, candidates tried before it, why the winner won, and notes on
-    every fallback."""
+    every fallback.
+
+    l2, relief : the penalty of the final training.
+    """
 
     records: list[Record] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
@@ -58,6 +61,8 @@ class History:
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
     init: str = ""
+    l2: float = 0.0
+    relief: float = 0.0
 
     @property
     def n_iter(self) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -30,6 +31,7 @@ from geomix.planes import Planes
 from geomix.pooling import pool, softmax
 from geomix.scoring import NumpyPredictor, NumpyScorer, Predictor, RowExplanation, Scorer
 from geomix.spline import Binned, Curve, Levels, SplineLift
+from geomix.sums import Sums
 
 try:
     if os.environ.get("GEOMIX_KERNEL", "").lower() == "numpy":
@@ -58,6 +60,7 @@ __all__ = [
     "lifted",
     "minimize",
     "nearest",
+    "one_thread",
     "plain",
     "pool",
     "predictor",
@@ -79,6 +82,19 @@ LEFT_OUTSIDE_SPAN = 1e-7
 is_native = _native is not None
 # The CPU level in use: "scalar", "avx2", "avx512", or "" with NumPy.
 simd: str = _native.simd() if is_native else ""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Native calls from this thread use no other: for work that is one of many side by side."""
+    if not is_native:
+        yield
+        return
+    before = _native.limit_threads(1)
+    try:
+        yield
+    finally:
+        _native.limit_threads(before)
 
 
 # --- training rows: prepared once, asked as often as a solver likes ---
@@ -218,8 +234,8 @@ class Descended(NamedTuple):
     values: list[float]
 
 
-def minimize(rows: TrainingRows, descent: Descent) -> Descended:
-    """Go down from the descent's planes."""
+def minimize(rows: Sums, descent: Descent) -> Descended:
+    """Go down from the descent's planes: native L-BFGS over native rows, SciPy's over others."""
     if not isinstance(rows, NativeRows):
         return _minimize_with_scipy(rows, descent)
     solver = rows.minimizer(descent)
@@ -230,7 +246,7 @@ def minimize(rows: TrainingRows, descent: Descent) -> Descended:
     return Descended(planes, status in ("optimal", "converged"), values)
 
 
-def _minimize_with_scipy(rows: NumpyRows, descent: Descent) -> Descended:
+def _minimize_with_scipy(rows: Sums, descent: Descent) -> Descended:
     start, value = descent.planes, np.inf
     values: list[float] = []
 

@@ -40,14 +40,13 @@ def _survives_fixed_width(label: Any) -> bool:
 
 def read_labels(y: Any) -> tuple[Any, IntArray]:
     """Distinct labels in sorted order, and each row's code among them."""
-    _check_labels_known(y, "y")
-    _check_labels_alike(y)
+    check_labels(y, "y")
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.intp)
 
 
-def codes_of(y: Any, classes: Any, name: str) -> IntArray:
+def codes_of(y: Any, classes: Any, name: str, known_as: str = "the labels of y") -> IntArray:
     """Codes of labels among known ``classes``; an unknown label is an error."""
     y = np.asarray(y)
     _check_labels_known(y, name)
@@ -57,9 +56,15 @@ def codes_of(y: Any, classes: Any, name: str) -> IntArray:
         if label not in code_of:
             raise ValueError(
                 f"{name} holds the label {reprlib.repr(label)} (row {row}), which is not among "
-                f"the labels of y: {reprlib.repr(classes.tolist())}."
+                f"{known_as}: {reprlib.repr(classes.tolist())}."
             )
     return np.array([code_of[label] for label in labels], dtype=np.intp)
+
+
+def check_labels(y: Any, name: str) -> None:
+    """Refuse labels that are missing, or that mix text with numbers."""
+    _check_labels_known(y, name)
+    _check_labels_alike(y)
 
 
 def _check_labels_known(y: Any, name: str) -> None:
@@ -96,6 +101,17 @@ def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -
     is ones."""
     if sample_weight is None:
         return np.ones(n_rows)
+    weight = check_weights(sample_weight, n_rows, name)
+    largest = weight.max(initial=0.0)
+    if largest == 0.0:
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if weight.min() == largest:
+        return np.ones(n_rows)
+    return np.ldexp(weight, -np.frexp(largest)[1])
+
+
+def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> FloatArray:
+    """Weights as they came, once they are finite numbers of at least zero, one for each row."""
     weight = _as_numbers(sample_weight, name)
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
@@ -114,12 +130,7 @@ def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -
                 f"{name} contains {problem}: {name}[{first}] = {float(weight[first])!r}; "
                 "expected finite numbers of at least 0."
             )
-    largest = weight.max(initial=0.0)
-    if largest == 0.0:
-        raise ValueError("Sample weights must contain at least one non-zero number.")
-    if weight.min() == largest:
-        return np.ones(n_rows)
-    return np.ldexp(weight, -np.frexp(largest)[1])
+    return weight
 
 
 def _as_numbers(sample_weight: Any, name: str) -> FloatArray:

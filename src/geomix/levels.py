@@ -9,6 +9,7 @@ weight two has been seen twice.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -43,16 +44,24 @@ def learn_table(
 
 def _learnt(name: str, labels: Labels, weight: FloatArray) -> Column:
     used = (weight > 0.0) & (labels.codes >= 0)
-    mass = np.bincount(labels.codes[used], weight[used], minlength=len(labels.levels))
-    seen = [code for code in _by_text(labels.levels) if mass[code] > 0.0]
+    counted = np.bincount(labels.codes[used], weight[used], minlength=len(labels.levels))
+    mass: FloatArray = counted.astype(np.float64)
     least = FEWEST_SIGHTS * weight.min(where=weight > 0.0, initial=np.inf)
+    if (mass > 0.0).sum() > MOST_LEVELS:
+        mass = _exact_mass(labels, np.where(used, weight, 0.0))
+    return learn_levels(name, labels.levels, mass, least)
+
+
+def learn_levels(name: str, levels: list[Any], mass: FloatArray, least: float) -> Column:
+    """The column of a category, from the weight of each level; below ``least`` it is rare."""
+    seen = [code for code in _by_text(levels) if mass[code] > 0.0]
     rare = [code for code in seen if mass[code] < least]
     kept = seen if len(rare) < 2 else [code for code in seen if mass[code] >= least]
     if len(kept) + (len(kept) < len(seen)) > MOST_LEVELS:
-        heaviest = set(_by_weight(kept, labels, np.where(used, weight, 0.0))[: MOST_LEVELS - 1])
+        # From heavy to light, equals by their texts.
+        heaviest = set(sorted(kept, key=lambda code: -mass[code])[: MOST_LEVELS - 1])
         kept = [code for code in kept if code in heaviest]
-    levels = tuple(labels.levels[code] for code in kept)
-    return Column(name, "category", levels, len(kept) < len(seen))
+    return Column(name, "category", tuple(levels[code] for code in kept), len(kept) < len(seen))
 
 
 def _by_text(levels: list[Any]) -> list[int]:
@@ -64,11 +73,9 @@ def _text(level: Any) -> tuple[str, str]:
     return str(level), type(level).__name__
 
 
-def _by_weight(codes: list[int], labels: Labels, weight: FloatArray) -> list[int]:
-    """Codes from heavy to light, equals as they came."""
+def _exact_mass(labels: Labels, weight: FloatArray) -> FloatArray:
+    """(n_levels,) weights; an exact sum does not depend on the order of the rows."""
     order = np.argsort(labels.codes, kind="stable")
     at = np.searchsorted(labels.codes[order], np.arange(len(labels.levels) + 1))
     sorted_weight = weight[order]
-    # An exact sum does not depend on the order of the rows.
-    mass = {code: math.fsum(sorted_weight[at[code] : at[code + 1]]) for code in codes}
-    return sorted(codes, key=lambda code: -mass[code])
+    return np.array([math.fsum(sorted_weight[a:b]) for a, b in itertools.pairwise(at)])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomix import kernel
+from geomix import arrayapi, kernel
 from geomix.arrays import FloatArray, Matrix
 from geomix.expand import Expand, expanded
 from geomix.lift import Lift, Standardize, short
@@ -89,25 +89,33 @@ class GeometricMixture:
     def predict_proba(self, X: Any) -> FloatArray:
         """Calibrated class probabilities, (n_rows, n_classes).
 
-        Like all answers, of a float array, or of raw cells where the table has categories.
+        Like all answers, of a float array, or of raw cells where the table has categories. An
+        array of another library (torch, CuPy, JAX) is answered in kind, on its device.
         """
-        return self.answer("predict_proba", self._rows(X))
+        return self._asked("predict_proba", X)
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row, as a label."""
+        if arrayapi.is_foreign(X):
+            return arrayapi.predict(self, X)
         return self.classes[self.class_scores(X).argmax(axis=1)]
 
     def class_scores(self, X: Any) -> FloatArray:
         """s_c / T, whose softmax is the posterior, (n_rows, n_classes)."""
-        return self.answer("class_scores", self._rows(X))
+        return self._asked("class_scores", X)
 
     def plane_scores(self, X: Any) -> FloatArray:
         """z_cm, columns grouped by class, (n_rows, n_planes)."""
-        return self.answer("plane_scores", self._rows(X))
+        return self._asked("plane_scores", X)
 
     def responsibilities(self, X: Any) -> FloatArray:
         """a_cm: how far each plane carries its class's score; one per class in sum."""
-        return self.answer("responsibilities", self._rows(X))
+        return self._asked("responsibilities", X)
+
+    def _asked(self, what: str, X: Any) -> Any:
+        if arrayapi.is_foreign(X):  # a torch, CuPy or JAX array is answered in kind
+            return arrayapi.answer(self, what, X)
+        return self.answer(what, self._rows(X))
 
     def answer(self, what: str, encoded: Any) -> FloatArray:
         """One of the answers above, of rows that are encoded already (or sparse)."""

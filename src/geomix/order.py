@@ -34,12 +34,13 @@ from geomix import lbfgs
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.expand import NUMBER, Expand
-from geomix.kernel import Descended, Descent, TrainingRows
+from geomix.kernel import Descended, Descent
 from geomix.lift import Lift, Standardize
 from geomix.objective import penalised
 from geomix.planes import Planes
 from geomix.schema import Table
 from geomix.spline import Curve, SplineLift
+from geomix.sums import Sums
 
 EXPECTED = "expected a dict such as {'dose': {'toxic': 1}}, with 1 or -1 for classes of y"
 
@@ -250,7 +251,7 @@ class _Coordinates:
         return np.concatenate([out, by_t, by_g])
 
 
-def minimize(rows: TrainingRows, descent: Descent, order: Order) -> Descended:
+def minimize(rows: Sums, descent: Descent, order: Order) -> Descended:
     """``kernel.minimize`` under an order: SciPy's bounded L-BFGS over the native loss."""
     coordinates = _Coordinates(order, descent.planes)
     value = np.inf

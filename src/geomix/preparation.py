@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import CenteredSparse, IntArray
+from geomix.arrays import BoolArray, CenteredSparse, IntArray
 from geomix.budget import Clusters, find_clusters
 from geomix.expand import Expand, expanded, fit_expand
 from geomix.features import Features, make_features
@@ -54,6 +54,18 @@ ROWS_PER_PLANE = 10
 
 
 @dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of all rows, where those at hand are a sample of them.
+
+    standardize : without a rotation;  has_missing : (n_columns,) encoded columns.
+    """
+
+    expand: Expand | None
+    standardize: Standardize
+    has_missing: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
 class Preparation:
     """``rows.X`` and ``held_out.X`` are standardised (and rotated).
 
@@ -72,6 +84,7 @@ class Preparation:
     recipe: Recipe
     seed: int
     directions: tuple[Direction, ...] = ()
+    known: Known | None = None
     _made: dict[tuple[str, float | None, int | None], Features] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
 
@@ -105,6 +118,9 @@ class Preparation:
         """So many knots have the rows for it."""
         return min(max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS), MOST_KNOTS)
 
+    def has_made(self, lift: str, gamma_factor: float | None, n_knots: int | None) -> bool:
+        return (lift, gamma_factor, n_knots) in self._made
+
     def features(
         self, lift: str, gamma_factor: float | None = None, n_knots: int | None = None
     ) -> Features:
@@ -124,7 +140,8 @@ class Preparation:
 
     def _spline_features(self, n_knots: int) -> Features:
         rows, n_levels = self.encoded, self.table.n_levels
-        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots)
+        has_missing = None if self.known is None else self.known.has_missing
+        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, has_missing=has_missing)
         way = None, PassThrough(len(n_levels)), lift
         return make_features(*way, rows, self.encoded_held_out)
 
@@ -150,22 +167,17 @@ def prepare(
     recipe: Recipe,
     seed: int,
     directions: tuple[Direction, ...] = (),
+    known: Known | None = None,
 ) -> Preparation:
     """Expand, standardise, rotate and cluster ``rows``; carry ``held_out`` along.
 
     ``directions`` are the monotone columns: with any, columns are not rotated.
     """
-    expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
+    if known is None:
+        expand, standardize = _learnt_from(rows, table, recipe)
+    else:
+        expand, standardize = known.expand, known.standardize
     X = expanded(rows.X, expand)
-    # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
-    varying = column_range(X).varying
-    standardize = fit_standardize(
-        X,
-        rows.weight,
-        varying,
-        center_and_scale=recipe.standardize,
-        keep_unit=None if expand is None else expand.is_indicator,
-    )
     keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
     if keep is not None and is_dense(X) and not directions:
         standardize = with_rotation(standardize, X, rows.weight, keep)
@@ -187,7 +199,23 @@ def prepare(
         recipe,
         seed,
         directions,
+        known,
     )
+
+
+def _learnt_from(rows: Rows, table: Table, recipe: Recipe) -> tuple[Expand | None, Standardize]:
+    expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
+    X = expanded(rows.X, expand)
+    # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
+    varying = column_range(X).varying
+    standardize = fit_standardize(
+        X,
+        rows.weight,
+        varying,
+        center_and_scale=recipe.standardize,
+        keep_unit=None if expand is None else expand.is_indicator,
+    )
+    return expand, standardize
 
 
 def _n_numbers(standardize: Standardize, expand: Expand | None) -> int:

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.picked import DenseRows, blocks, numbers
 
 MOST_BINS = 255  # one more is for missing cells: a byte
@@ -313,20 +313,24 @@ def fit_spline(
     n_levels: IntArray,
     n_knots: int,
     pairs: tuple[tuple[int, int], ...] = (),
+    has_missing: BoolArray | None = None,
 ) -> SplineLift:
     """Knots and bins from the rows ``X``, whose category j has ``n_levels[j]`` levels (0: a
     number). Constant columns get no part; means are weighted. Of many rows, ``MOST_ROWS`` that
-    are evenly spread say enough."""
+    are evenly spread say enough. ``has_missing`` (n_columns,) tells of missing cells in rows that
+    are not at hand."""
     chosen = np.arange(len(X))
     if len(X) > MOST_ROWS:
         chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
     table, weight = numbers(X[chosen]), weight[chosen]
+    missing = np.isnan(table).any(axis=0)
+    missing = missing if has_missing is None else missing | has_missing
     parts: list[Part] = []
     for column in range(table.shape[1]):
         part = (
-            _fit_levels(table, column, int(n_levels[column]))
+            _fit_levels(table, column, int(n_levels[column]), bool(missing[column]))
             if n_levels[column]
-            else _fit_curve(table, column, n_knots)
+            else _fit_curve(table, column, n_knots, bool(missing[column]))
         )
         if part is not None:
             parts.append(part)
@@ -351,10 +355,9 @@ def _centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
     return replace(part, mean=mean)
 
 
-def _fit_curve(X: FloatArray, column: int, n_knots: int) -> Curve | None:
+def _fit_curve(X: FloatArray, column: int, n_knots: int, has_missing: bool) -> Curve | None:
     x = X[:, column]
     present = np.sort(x[~np.isnan(x)])
-    has_missing = len(present) < len(x)
     distinct = present[np.concatenate([[True], present[1:] > present[:-1]])] if len(present) else x
     if len(present) == 0 or (len(distinct) < 2 and not has_missing):
         return None
@@ -384,9 +387,8 @@ def _spread(present: FloatArray, distinct: FloatArray, most: int) -> FloatArray:
     )
 
 
-def _fit_levels(X: FloatArray, column: int, n_levels: int) -> Levels | None:
+def _fit_levels(X: FloatArray, column: int, n_levels: int, has_missing: bool) -> Levels | None:
     x = X[:, column]
-    has_missing = bool(np.isnan(x).any())
     if len(np.unique(x[~np.isnan(x)])) + has_missing < 2:
         return None
     return Levels(column, n_levels, has_missing, np.zeros(n_levels + has_missing))

@@ -70,7 +70,8 @@ def read_rows(
             _refuse_dense_only(estimator, name)
     rows = _validated(estimator, X, reset, as_it_lies, skip_check_array=by_column)
     if by_column:
-        rows = _read_columns(estimator, X) if reset else _encoded(table, X)
+        wanted = getattr(estimator, "categorical_features", None)
+        rows = _read_columns(X, _declared(wanted, X)) if reset else _encoded(table, X)
     elif scipy.sparse.issparse(rows):
         rows = _plain_csr(rows)
     return _checked(estimator, rows, name)
@@ -82,7 +83,8 @@ def _is_mixed(estimator: Any, X: Any, table: Table | None) -> bool:
         return False  # scikit-learn says what is wrong
     if table is not None and table.has_categories:
         return True
-    return not is_plain(X) or (table is None and bool(_declared(estimator, X).any()))
+    wanted = getattr(estimator, "categorical_features", None)
+    return not is_plain(X) or (table is None and bool(_declared(wanted, X).any()))
 
 
 def _validated(
@@ -92,7 +94,7 @@ def _validated(
     if not skip_check_array:
         settings = {
             "accept_sparse": "csr",
-            "dtype": np.float32 if as_it_lies and _is_single(X) else np.float64,
+            "dtype": np.float32 if as_it_lies and is_single(X) else np.float64,
             "order": None if as_it_lies else "C",
             "ensure_all_finite": False,
         }
@@ -107,9 +109,17 @@ def _validated(
         raise
 
 
-def _read_columns(estimator: Any, X: Any) -> list[FloatArray | Labels]:
+def read_columns(X: Any, categorical_features: Any = None) -> FloatArray | list[Any]:
+    """A table to be learnt from, with nothing remembered: one array where it is numbers by type,
+    else a list of its columns (numbers or ``Labels``)."""
+    declared = _declared(categorical_features, X)
+    if isinstance(X, np.ndarray) and is_plain(X) and not declared.any():
+        return X.astype(np.float64)
+    return _read_columns(X, declared)
+
+
+def _read_columns(X: Any, declared: BoolArray) -> list[FloatArray | Labels]:
     """The columns of a table at fit: numbers, or labels where they are categories."""
-    declared = _declared(estimator, X)
     columns: list[FloatArray | Labels] = []
     for j, (name, dtype) in enumerate(schema_of(X)):
         if declared[j] or is_category(X, j, name, dtype):
@@ -125,11 +135,10 @@ def _encoded(table: Table | None, X: Any) -> FloatArray:
     return table.encode(X)
 
 
-def _declared(estimator: Any, X: Any) -> BoolArray:
+def _declared(wanted: Any, X: Any) -> BoolArray:
     """Which columns ``categorical_features`` names, (n_columns,)."""
     names = [name for name, _ in schema_of(X)]
     declared = np.zeros(len(names), dtype=bool)
-    wanted = getattr(estimator, "categorical_features", None)
     if wanted is None:
         return declared
     expected = "expected None, or a list of column names or positions, or a mask of booleans"
@@ -202,7 +211,7 @@ def _count_odd(column: FloatArray | Labels) -> tuple[int, int]:
     return int(np.isnan(column).sum()), int(np.isinf(column).sum())
 
 
-def _is_single(X: Any) -> bool:
+def is_single(X: Any) -> bool:
     """Whether every column is float32, in any byte order."""
     schema = [] if scipy.sparse.issparse(X) else schema_of(X)
     kinds = {str(getattr(dtype, "name", dtype)) for _, dtype in schema}

@@ -29,6 +29,7 @@ from geomix.planes import Planes
 from geomix.recipe import Recipe
 from geomix.rows import Rows
 from geomix.spline import Binned
+from geomix.sums import Sums
 
 # ``solver="auto"``: full batches pay off up to this many multiply-adds per pass.
 LARGEST_FULL_BATCH = 3e8
@@ -39,6 +40,7 @@ EPOCHS_TO_SHARPEN = 0.5
 RUNNING_USAGE_DECAY = 0.9
 SMALLEST_GAIN = 1e-4
 MOST_STEP_HALVINGS = 10
+VALUE_TOL_PER_TOL = 0.1
 VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near where they will end
 
 # Told of every iteration and its planes; answers True to end training there.
@@ -79,8 +81,10 @@ def train_planes(
     pooling starts at its final sharpness. ``order`` is what monotone columns ask of the weights,
     which only L-BFGS keeps.
     """
-    limit = max_iter or recipe.max_iter
-    run = _Run(train, valid, recipe, l2, relief, watch, phase, limit, n_before, order)
+    most = max_iter or recipe.max_iter
+    run = _Run(
+        lambda: train.prepared, valid, recipe, l2, relief, watch, phase, most, n_before, order=order
+    )
     solver = recipe.solver
     if order is not None:
         return _train_lbfgs(order.feasible(planes), run)
@@ -92,14 +96,33 @@ def train_planes(
         solver = "lbfgs"
     if solver == "lbfgs":
         return _train_lbfgs(planes, run)
-    return _train_adam(planes, run, rng)
+    return _train_adam(planes, run, train, rng)
+
+
+def train_on_sums(
+    planes: Planes,
+    sums: Sums,
+    recipe: Recipe,
+    l2: float,
+    relief: float,
+    watch: Watch | None,
+    max_iter: int | None = None,
+    n_before: int = 0,
+) -> Trained:
+    """Train by L-BFGS on rows that are asked for nothing but their sums, wherever they are.
+
+    A pass over them is dear, so an iteration has to gain ``VALUE_TOL_PER_TOL`` times ``tol``.
+    """
+    most = max_iter or recipe.max_iter
+    run = _Run(lambda: sums, None, recipe, l2, relief, watch, "fit", most, n_before, far=True)
+    return _train_lbfgs(planes, run)
 
 
 @dataclass(eq=False)
 class _Run:
     """What both solvers share: data, records, and the best planes so far."""
 
-    train: Rows
+    sums: Callable[[], Sums]
     valid: Rows | None
     recipe: Recipe
     l2: float
@@ -109,6 +132,7 @@ class _Run:
     max_iter: int
     n_before: int
     order: Order | None = None
+    far: bool = False
     records: list[Record] = field(default_factory=list)  # of the final training alone
     n_done: int = 0
     best_planes: Planes | None = None
@@ -125,6 +149,8 @@ class _Run:
     def value_tol(self) -> float:
         """A trial is over when an iteration gains less than ``tol``: candidates differ by more."""
         tol = self.recipe.tol
+        if self.far:
+            return VALUE_TOL_PER_TOL * tol
         return tol if self.phase == "choose" else default_value_tol(tol)
 
     @cached_property
@@ -133,7 +159,7 @@ class _Run:
         return self.has_valid and (self.phase == "fit" or self.recipe.early_stopping != "off")
 
     def penalty(self, usage: FloatArray) -> FloatArray:
-        return usage_penalty(usage, self.l2, self.recipe.usage_beta, self.recipe.usage_delta)
+        return _penalty(usage, self.l2, self.recipe)
 
     def step_done(
         self,
@@ -204,7 +230,8 @@ class _Run:
 def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
     recipe = run.recipe
     # One plane per class: sharpness has no effect. Trained before: it has had its effect.
-    if planes.n_planes == planes.n_classes or run.n_before:
+    alone = planes.n_planes == planes.n_classes
+    if alone or run.n_before:
         stages = np.array([recipe.sharpness])
     else:
         stages = np.linspace(recipe.sharpness_start, recipe.sharpness, SHARPNESS_STAGES)
@@ -219,12 +246,7 @@ def _train_lbfgs(planes: Planes, run: _Run) -> Trained:
         planes, converged = _lbfgs_stage(planes, float(stages[-1]), limit, run, judge=True)
         stopped = run.why_stopped("converged" if converged else "max_iter")
         # Another round only refreshes the usage that the penalty was frozen at.
-        if (
-            not converged
-            or run.n_done - n_before <= 1
-            or len(stages) == 1
-            or recipe.usage_beta == 0.0
-        ):
+        if not converged or run.n_done - n_before <= 1 or alone or recipe.usage_beta == 0.0:
             break
     return run.finish(planes, stopped)
 
@@ -234,7 +256,7 @@ def _lbfgs_stage(
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
-    recipe, rows = run.recipe, run.train.prepared
+    recipe, rows = run.recipe, run.sums()
     usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
 
     followed = run.watch is not None or (judge and run.is_judged)
@@ -267,12 +289,11 @@ def _lbfgs_stage(
 # --- Adam: mini-batches, sharpness raised along the first half of the epochs ---
 
 
-def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
+def _train_adam(planes: Planes, run: _Run, train: Rows, rng: np.random.Generator) -> Trained:
     recipe = run.recipe
     state = adam_start(planes.weights.size + planes.biases.size)
     usage: FloatArray = np.repeat(1.0 / planes.per_class, planes.per_class)
-    in_one_call = kernel.is_native and not isinstance(run.train.X, Binned)
-    epoch_of = _native_epoch if in_one_call else _epoch_by_batches
+    epoch_of = _epoch_over(train)
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
         progress = epoch / run.max_iter
@@ -280,8 +301,9 @@ def _train_adam(planes: Planes, run: _Run, rng: np.random.Generator) -> Trained:
             progress / EPOCHS_TO_SHARPEN, recipe.sharpness_start, recipe.sharpness
         )
         rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
-        order = rng.permutation(len(run.train))
-        moved, now, used, loss = epoch_of(planes, state, usage, run, sharpness, rate, order)
+        order = rng.permutation(len(train))
+        step = _Epoch(train, recipe, run.l2, run.relief, sharpness, rate, order)
+        moved, now, used, loss = epoch_of(planes, state, usage, step)
         if not (np.isfinite(loss) and np.isfinite(moved.as_vector()).all()):
             slowdown, halvings = slowdown / 2.0, halvings + 1
             if halvings > MOST_STEP_HALVINGS:
@@ -304,62 +326,99 @@ def _warn_diverged(recipe: Recipe) -> None:
     )
 
 
-def _native_epoch(
+@dataclass(frozen=True, eq=False)
+class _Epoch:
+    """All rows once: in which order, how sharp the pooling, how long the steps."""
+
+    train: Rows
+    recipe: Recipe
+    l2: float
+    relief: float
+    sharpness: float
+    rate: float
+    order: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Adam between two batches of rows: its moments, and the usage that it penalises by."""
+
+    state: AdamState
+    usage: FloatArray
+
+
+def adam_batch(
     planes: Planes,
-    state: AdamState,
-    usage: FloatArray,
-    run: _Run,
-    sharpness: float,
-    rate: float,
+    walk: Walk | None,
+    train: Rows,
+    recipe: Recipe,
+    l2: float,
+    relief: float,
     order: IntArray,
+) -> tuple[Planes, Walk, float]:
+    """One epoch of Adam over a batch, at the final sharpness and the full learning rate."""
+    if walk is None:
+        n_numbers = planes.weights.size + planes.biases.size
+        walk = Walk(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
+    step = _Epoch(train, recipe, l2, relief, recipe.sharpness, recipe.learning_rate, order)
+    moved, state, usage, loss = _epoch_over(train)(planes, walk.state, walk.usage, step)
+    return moved, Walk(state, usage), loss
+
+
+def _epoch_over(train: Rows) -> Callable[..., tuple[Planes, AdamState, FloatArray, float]]:
+    in_one_call = kernel.is_native and not isinstance(train.X, Binned)
+    return _native_epoch if in_one_call else _epoch_by_batches
+
+
+def _native_epoch(
+    planes: Planes, state: AdamState, usage: FloatArray, step: _Epoch
 ) -> tuple[Planes, AdamState, FloatArray, float]:
-    recipe, train = run.recipe, run.train
+    recipe, train = step.recipe, step.train
     return kernel.adam_epoch(
         train.X,
         train.y,
         train.weight,
-        order,
+        step.order,
         planes,
         state,
         usage,
         train.prepared if isinstance(train.X, CenteredSparse) else None,
-        sharpness=sharpness,
+        sharpness=step.sharpness,
         label_smoothing=recipe.label_smoothing,
         batch_size=recipe.batch_size,
-        learning_rate=rate,
-        l2=run.l2,
+        learning_rate=step.rate,
+        l2=step.l2,
         usage_beta=recipe.usage_beta,
         usage_delta=recipe.usage_delta,
         usage_decay=0.0 if recipe.usage_average == "batch" else RUNNING_USAGE_DECAY,
         clip_norm=recipe.clip_norm or 0.0,
         max_weight_norm=recipe.max_weight_norm or 0.0,
-        relief=run.relief,
+        relief=step.relief,
     )
 
 
 def _epoch_by_batches(
-    planes: Planes,
-    state: AdamState,
-    usage: FloatArray,
-    run: _Run,
-    sharpness: float,
-    rate: float,
-    order: IntArray,
+    planes: Planes, state: AdamState, usage: FloatArray, step: _Epoch
 ) -> tuple[Planes, AdamState, FloatArray, float]:
-    recipe, train = run.recipe, run.train
+    recipe, train = step.recipe, step.train
     loss = 0.0
-    for batch in _batches(order, recipe.batch_size):
+    for batch in _batches(step.order, recipe.batch_size):
         rows = train.take(batch)
         terms = kernel.batch_terms(
-            planes, sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
+            planes, step.sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
         )
         usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
-        value, gradient = penalised(terms, planes, run.penalty(usage), run.relief)
+        coefficients = _penalty(usage, step.l2, recipe)
+        value, gradient = penalised(terms, planes, coefficients, step.relief)
         loss += value * len(batch) / len(train)
         gradient = clip_norm(gradient, recipe.clip_norm)
-        state, vector = adam_step(state, planes.as_vector(), gradient, rate)
+        state, vector = adam_step(state, planes.as_vector(), gradient, step.rate)
         planes = _cap_norms(planes.with_vector(vector), recipe.max_weight_norm)
     return planes, state, usage, loss
+
+
+def _penalty(usage: FloatArray, l2: float, recipe: Recipe) -> FloatArray:
+    return usage_penalty(usage, l2, recipe.usage_beta, recipe.usage_delta)
 
 
 def _batches(order: IntArray, size: int) -> list[IntArray]:

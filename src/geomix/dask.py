@@ -1,0 +1,420 @@
+"""``DaskGeometricMixtureClassifier``: a fit over Dask arrays and data frames.
+
+The solver runs on the client. Every pass is one task per partition, which gives that
+partition's sums (``objective.BatchTerms``), and a tree of tasks that add them in a fixed order.
+Tasks keep nothing between passes and partitions can be made again from what made them, so a
+worker that dies changes no bit of the model: what it held is made anew elsewhere.
+
+Parameters travel as an argument of one small task per pass, on which all others depend:
+positional, and known to the scheduler, unlike scattered data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from geomix import kernel
+from geomix.estimator import GeometricMixtureClassifier
+from geomix.farfit import fit_estimator
+from geomix.model import GeometricMixture
+from geomix.objective import BatchTerms
+from geomix.planes import Planes
+from geomix.sums import Sums, tree_sum
+from geomix.survey import Part, Survey, survey_part
+from geomix.way import Stored, Way
+
+try:
+    import dask
+    import distributed
+except ImportError as error:
+    raise ImportError(
+        "geomix.dask needs dask and distributed; install them with pip install 'geomix[dask]'."
+    ) from error
+
+__all__ = ["ClusterError", "DaskGeometricMixtureClassifier"]
+
+# Sums of so many partitions are added by one task.
+BRANCHES = 8
+LOOK_EVERY = 1.0  # seconds between looks at whether there are workers left
+
+
+class ClusterError(RuntimeError):
+    """The cluster cannot go on: no workers left, data lost, or a worker that failed."""
+
+
+class DaskGeometricMixtureClassifier:
+    """Fit on a Dask cluster; ``predict`` lazily; ``to_local()`` for everything else.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        The cluster to work on; None finds the current one.
+    worker_timeout : float, default=60
+        Seconds without a single worker after which a fit gives up with ``ClusterError``.
+    parameters : those of ``GeometricMixtureClassifier``
+        Of these, ``solver="adam"``, committees and early stopping need rows in memory.
+
+    Attributes
+    ----------
+    As a ``GeometricMixtureClassifier`` has them: classes_, model_, history_, n_iter_, ...
+
+    Examples
+    --------
+    >>> from dask.distributed import Client  # doctest: +SKIP
+    >>> client = Client("scheduler:8786")  # doctest: +SKIP
+    >>> clf = DaskGeometricMixtureClassifier(random_state=0).fit(X, y)  # doctest: +SKIP
+    >>> clf.predict_proba(X).compute()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, *, client: Any = None, worker_timeout: float = 60.0, **parameters: Any
+    ) -> None:
+        self.client = client
+        self.worker_timeout = worker_timeout
+        self._local = GeometricMixtureClassifier(**parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        own = {"client": self.client, "worker_timeout": self.worker_timeout}
+        return own | self._local.get_params(deep)
+
+    def set_params(self, **parameters: Any) -> DaskGeometricMixtureClassifier:
+        for name in ("client", "worker_timeout"):
+            if name in parameters:
+                setattr(self, name, parameters.pop(name))
+        self._local.set_params(**parameters)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Dask{self._local!r}"
+
+    def __getattr__(self, name: str) -> Any:
+        """What was learnt: ``classes_``, ``model_`` and the like."""
+        if name.endswith("_") and not name.startswith("_"):
+            return getattr(self._local, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self._local, "model_")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskGeometricMixtureClassifier:
+        """Learn from a Dask array or data frame ``X`` with labels ``y``, cut alike.
+
+        An error or Ctrl-C cancels the work on the cluster and leaves the estimator as it was.
+        """
+        self._local.recipe()
+        with _Cluster(_client(self.client), float(self.worker_timeout)) as cluster:
+            fit_estimator(self._local, DaskSource(cluster, _parts(X, y, sample_weight)))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each row, lazily: a Dask array, or a series for a frame."""
+        return self._lazily(_predicted, X, one_column=True)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Calibrated probabilities, lazily: a Dask array of (n_rows, n_classes), or a frame."""
+        return self._lazily(_probabilities, X, one_column=False)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, computed now."""
+        right = [
+            dask.delayed(_n_right)(self._fitted(), part) for part in _parts(X, y, sample_weight)
+        ]
+        counts = np.array(_client(self.client).compute(right, sync=True))
+        return float(counts[:, 0].sum() / counts[:, 1].sum())
+
+    def to_local(self) -> GeometricMixtureClassifier:
+        """An ordinary estimator with the same model, which needs no cluster."""
+        local = GeometricMixtureClassifier(**self._local.get_params())
+        if self.__sklearn_is_fitted__():
+            n_rows = (self.model_.training or {})["n_rows"]
+            local.take_over(self._local, self.model_, self.history_, n_rows)
+        return local
+
+    def _fitted(self) -> GeometricMixture:
+        if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet.")
+        model: GeometricMixture = self.model_
+        return model
+
+    def _lazily(self, answer: Callable[..., Any], X: Any, *, one_column: bool) -> Any:
+        model = self._fitted()
+        classes = model.classes
+        dtype = classes.dtype if one_column else np.float64
+        if hasattr(X, "map_partitions"):
+            import pandas
+
+            meta: Any = pandas.DataFrame(columns=classes, dtype=np.float64)
+            if one_column:
+                meta = pandas.Series([], dtype=dtype)
+            return X.map_partitions(_as_frame, answer, dask.delayed(model), meta=meta)
+        X = X.rechunk({1: -1})
+        shape = {"drop_axis": 1} if one_column else {"chunks": (X.chunks[0], (len(classes),))}
+        meta = np.empty((0,) if one_column else (0, 0), dtype=dtype)
+        return X.map_blocks(_answered, answer, dask.delayed(model), meta=meta, **shape)
+
+
+def _client(client: Any) -> Any:
+    if client is not None:
+        return client
+    try:
+        return distributed.get_client()
+    except ValueError as error:
+        raise ValueError(
+            "No Dask client was found; start one with distributed.Client(...), or pass client=."
+        ) from error
+
+
+# --- partitions ---
+
+
+def _parts(X: Any, y: Any, sample_weight: Any) -> list[Any]:
+    """One delayed ``Part`` for each partition."""
+    columns = [_delayed(X, "X"), _delayed(y, "y")]
+    if sample_weight is not None:
+        columns.append(_delayed(sample_weight, "sample_weight"))
+    counts = [len(column) for column in columns]
+    if len(set(counts)) > 1:
+        raise ValueError(
+            f"X, y and sample_weight have {counts} partitions; expected as many in each, cut at "
+            "the same rows. Rechunk or repartition them alike."
+        )
+    # The name tells nothing of the data, so that tokenizing does not read them.
+    return [dask.delayed(Part, pure=False)(*pieces) for pieces in zip(*columns, strict=True)]
+
+
+def _delayed(column: Any, name: str) -> list[Any]:
+    if hasattr(column, "chunks") and hasattr(column, "rechunk"):
+        if column.ndim == 2:
+            column = column.rechunk({1: -1})
+        return list(column.to_delayed().ravel())
+    if hasattr(column, "to_delayed"):
+        return list(column.to_delayed())
+    raise TypeError(
+        f"Got {name} of type {type(column).__name__}; expected a Dask array, data frame or "
+        "series. For rows in memory use GeometricMixtureClassifier."
+    )
+
+
+# --- tasks: plain functions, one thread each ---
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _surveyed(part: Part, offset: int, seed: int, categorical_features: Any) -> Survey:
+    with kernel.one_thread():
+        return survey_part(part, offset, seed, categorical_features)
+
+
+def _stored(way: Way, part: Part) -> Stored:
+    with kernel.one_thread():
+        return way.stored(part)
+
+
+def _terms(way: Way, rows: Stored, at: tuple[Any, ...]) -> BatchTerms | None:
+    weights, biases, class_start, sharpness, label_smoothing = at
+    if len(rows) == 0:
+        return None
+    planes = Planes(weights, biases, class_start)
+    with kernel.one_thread():
+        return tree_sum(b.terms(planes, sharpness, label_smoothing) for b in way.blocks(rows))
+
+
+def _added(*parts: Any) -> Any:
+    there = [part for part in parts if part is not None]
+    return tree_sum(there) if there else None
+
+
+def _answered(X: Any, answer: Callable[..., Any], model: GeometricMixture) -> Any:
+    with kernel.one_thread():
+        return answer(model, X)
+
+
+def _as_frame(X: Any, answer: Callable[..., Any], model: GeometricMixture) -> Any:
+    import pandas
+
+    found = _answered(X, answer, model)
+    if found.ndim == 1:
+        return pandas.Series(found, index=X.index)
+    return pandas.DataFrame(found, index=X.index, columns=model.classes)
+
+
+def _predicted(model: GeometricMixture, X: Any) -> Any:
+    return model.predict(X) if len(X) else model.classes[:0]
+
+
+def _probabilities(model: GeometricMixture, X: Any) -> Any:
+    return model.predict_proba(X) if len(X) else np.empty((0, len(model.classes)))
+
+
+def _n_right(model: GeometricMixture, part: Part) -> tuple[float, float]:
+    weight = np.ones(len(part)) if part.weight is None else np.asarray(part.weight, dtype=float)
+    right = _answered(part.X, _predicted, model) == np.asarray(part.y)
+    return float(weight @ right), float(weight.sum())
+
+
+# --- the cluster ---
+
+
+class _Cluster:
+    """A client, and the futures that were asked of it: to wait for, and to give back.
+
+    On the way out whatever is left is released, after an error or Ctrl-C cancelled.
+    """
+
+    def __init__(self, client: Any, worker_timeout: float) -> None:
+        self.client = client
+        self.worker_timeout = worker_timeout
+        self._asked: list[Any] = []  # weak references: a future that nobody holds is released
+        # Held until the result that they lead to is there: the scheduler cannot cancel a task
+        # of which nobody wants what depends on it.
+        self._under_way: list[Any] = []
+
+    def __enter__(self) -> _Cluster:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        left = [future for one in self._asked if (future := one()) is not None]
+        # The cluster may be gone: then nothing is left on it either.
+        with contextlib.suppress(Exception):
+            if kind is not None:
+                self.client.cancel(left)
+            for future in left:
+                future.release()
+
+    def compute(self, delayed: Sequence[Any]) -> list[Any]:
+        return self._remember(self.client.compute(list(delayed)))
+
+    def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        futures = self.client.map(function, *map(list, columns), pure=False)
+        return self._remember(futures)
+
+    def task(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._remember([self.client.submit(function, *arguments, pure=False)])[0]
+
+    def added(self, futures: Sequence[Any]) -> Any:
+        """The sum of what the futures will hold, in a tree whose shape their number decides."""
+        while len(futures) > 1 or not futures:
+            futures = [
+                self.task(_added, *futures[i : i + BRANCHES])
+                for i in range(0, len(futures), BRANCHES)
+            ]
+        return futures[0]
+
+    def _remember(self, futures: list[Any]) -> list[Any]:
+        self._asked = [one for one in self._asked if one() is not None]
+        self._asked += map(weakref.ref, futures)
+        self._under_way += futures
+        return futures
+
+    def result(self, future: Any) -> Any:
+        """What the future holds; an error rather than a wait without end."""
+        alone_since = None
+        while True:
+            try:
+                found = future.result(timeout=LOOK_EVERY)
+                self._under_way.clear()
+                return found
+            except (distributed.CancelledError, distributed.KilledWorker) as error:
+                raise self._lost(error) from error
+            except Exception as error:
+                # Not done in this second, or done just then; or a task has failed.
+                if future.status == "error":
+                    if isinstance(error, (ValueError, TypeError)):
+                        raise  # what is wrong with the data is said where it was found
+                    raise ClusterError(f"A worker failed with {error!r}.") from error
+                if future.status not in ("pending", "finished"):
+                    raise self._lost(error) from error
+            if self._n_workers() > 0:
+                alone_since = None
+                continue
+            alone_since = alone_since or time.monotonic()
+            if time.monotonic() - alone_since > self.worker_timeout:
+                raise ClusterError(
+                    f"The cluster has had no worker for {self.worker_timeout:g} seconds; start "
+                    "workers and fit again, or raise worker_timeout."
+                )
+
+    def _n_workers(self) -> int:
+        try:
+            return len(self.client.nthreads())
+        except Exception as error:
+            raise ClusterError(f"The scheduler does not answer: {error!r}.") from error
+
+    def _lost(self, error: Exception) -> ClusterError:
+        if isinstance(error, distributed.KilledWorker):
+            return ClusterError(
+                "Workers died again and again on one partition, most likely for want of memory; "
+                "use smaller partitions or larger workers."
+            )
+        return ClusterError(
+            "Data were lost with a worker and cannot be made again, because they were scattered "
+            "and not computed, or the work was cancelled. Build the collection from a file or a "
+            "computation, or scatter it again."
+        )
+
+
+class DaskSource:
+    """Rows in the partitions of a Dask collection."""
+
+    is_exact = True
+
+    def __init__(self, cluster: _Cluster, delayed: list[Any]) -> None:
+        self._cluster = cluster
+        self._delayed = delayed
+        self._parts: list[Any] = []
+
+    def survey(self, seed: int, categorical_features: Any) -> Survey:
+        cluster = self._cluster
+        parts = cluster.compute(self._delayed)
+        lengths = cluster.result(cluster.task(_listed, *cluster.map(len, parts)))
+        there = [(part, n) for part, n in zip(parts, lengths, strict=True) if n]
+        if not there:
+            raise ValueError("Found no row in any partition.")
+        self._parts = [part for part, _ in there]
+        offsets = np.cumsum([0, *(n for _, n in there)])[:-1].tolist()
+        n_parts = len(self._parts)
+        surveys = cluster.map(
+            _surveyed, self._parts, offsets, [seed] * n_parts, [categorical_features] * n_parts
+        )
+        survey: Survey = cluster.result(cluster.added(surveys))
+        return survey
+
+    @contextlib.contextmanager
+    def sums(self, way: Way) -> Iterator[Sums]:
+        cluster = self._cluster
+        carried = cluster.task(_as_is, way)
+        stored = cluster.map(_stored, [carried] * len(self._parts), self._parts)
+        # Once stored, the raw partitions may leave the workers' memory.
+        self._parts = []
+        yield _DaskSums(cluster, carried, stored)
+
+
+class _DaskSums:
+    """The sums of all partitions: one task each, then a tree."""
+
+    def __init__(self, cluster: _Cluster, way: Any, stored: list[Any]) -> None:
+        self._cluster = cluster
+        self._way = way
+        self._stored = stored
+
+    def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
+        numbers = planes.weights, planes.biases, planes.class_start, sharpness, label_smoothing
+        at = self._cluster.task(_as_is, numbers)
+        n_parts = len(self._stored)
+        each = self._cluster.map(_terms, [self._way] * n_parts, self._stored, [at] * n_parts)
+        total: BatchTerms = self._cluster.result(self._cluster.added(each))
+        return total
+
+
+def _listed(*values: Any) -> list[Any]:
+    return list(values)

@@ -1,0 +1,151 @@
+"""Arrays of other libraries: the same answers and the same sums as the kernel, in kind."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from geomix import GeometricMixtureClassifier, arrayapi, kernel
+
+from shapes import random_planes, random_rows  # isort: skip
+
+pytest.importorskip("array_api_compat")
+
+
+def strict():
+    return pytest.importorskip("array_api_strict").asarray
+
+
+def torch():
+    return pytest.importorskip("torch").asarray
+
+
+LIBRARIES = pytest.mark.parametrize("library", [strict, torch], ids=["strict", "torch"])
+
+
+@pytest.fixture(scope="module", params=["linear", "spline", "fourier"])
+def fitted(request):
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    X = X.copy()
+    X[::9, 1] = np.nan
+    settings = {"lift": request.param, "n_planes": 2, "random_state": 0}
+    return GeometricMixtureClassifier(**settings).fit(X, y).model_, X
+
+
+@LIBRARIES
+@pytest.mark.parametrize("what", arrayapi.ANSWERS)
+def test_answers_are_those_of_the_kernel_and_in_kind(fitted, library, what):
+    model, X = fitted
+    there = library()(X)
+    answers = getattr(model, what)(there)
+    assert type(answers) is type(there)
+    np.testing.assert_allclose(
+        arrayapi.to_numpy(answers), getattr(model, what)(X), rtol=1e-12, atol=1e-12
+    )
+
+
+@LIBRARIES
+def test_labels_are_those_of_the_kernel(fitted, library):
+    model, X = fitted
+    labels = model.predict(library()(X))
+    assert np.array_equal(arrayapi.to_numpy(labels), model.predict(X))
+
+
+@LIBRARIES
+def test_text_labels_come_as_numpys(library, iris):
+    X, y = iris
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, names).model_
+    assert np.array_equal(model.predict(library()(X)), model.predict(X))
+
+
+@LIBRARIES
+@pytest.mark.parametrize("per_class", [[1, 1], [2, 1, 3], [4, 4]])
+def test_sums_are_those_of_the_kernel(rng, library, per_class):
+    planes = random_planes(rng, per_class, 5)
+    Phi, y, weight = random_rows(rng, 80, 5, len(per_class))
+    make = library()
+    found = arrayapi.terms(planes, 4.0, make(Phi), make(y), make(weight), 0.1)
+    expected = kernel.batch_terms(planes, 4.0, Phi, y, weight, 0.1)
+    for name in ("row_weight", "loss", "weights_gradient", "biases_gradient", "usage"):
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-12
+        )
+
+
+@LIBRARIES
+def test_a_committee_is_answered_as_well(rng, library):
+    from geomix import GeometricMixture
+    from geomix.lift import IdentityLift, Standardize
+    from geomix.planes import committee
+
+    planes = committee([random_planes(rng, [2, 3], 4) for _ in range(3)])
+    way = Standardize(np.arange(4), np.zeros(4), np.ones(4), None, 4)
+    model = GeometricMixture(np.arange(2), tuple("abcd"), way, IdentityLift(4), planes, 5.0, 1.3)
+    X = rng.standard_normal((30, 4))
+    for what in arrayapi.ANSWERS:
+        ours = arrayapi.to_numpy(getattr(model, what)(library()(X)))
+        np.testing.assert_allclose(ours, getattr(model, what)(X), atol=1e-12)
+
+
+def test_wrong_shapes_and_categories_are_refused(iris):
+    import pandas as pd
+
+    X, y = iris
+    make = strict()
+    model = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y).model_
+    with pytest.raises(ValueError, match="one column"):
+        model.predict_proba(make(X[:, :2]))
+    frame = pd.DataFrame(X).assign(kind=np.where(y > 0, "u", "v"))
+    frame.columns = list("abcde")
+    for lift in ("linear", "spline"):
+        model = GeometricMixtureClassifier(lift=lift, n_planes=1, random_state=0).fit(frame, y)
+        with pytest.raises(TypeError, match="categories"):
+            model.model_.predict_proba(make(np.column_stack([X, y])))
+
+
+def test_a_missing_array_api_compat_is_said(iris, monkeypatch):
+    X, y = iris
+    model = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y).model_
+    there = strict()(X)
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    with pytest.raises(ImportError, match=r"geomix\[array-api\]"):
+        model.predict_proba(there)
+
+
+FIT = """
+import warnings; warnings.simplefilter("error")
+import numpy as np, sklearn, {library} as xp
+from sklearn.datasets import load_iris
+from geomix import GeometricMixtureClassifier
+from geomix.farfit import MemorySource, fit_estimator
+from geomix.survey import Part
+X, y = load_iris(return_X_y=True)
+settings = dict(lift="linear", n_planes=2, l2=1e-3, random_state=0)
+with sklearn.config_context(array_api_dispatch=True):
+    clf = GeometricMixtureClassifier(**settings).fit(xp.asarray(X), xp.asarray(y))
+    assert type(clf.predict_proba(xp.asarray(X))) is type(xp.asarray(X))
+    labels = clf.predict(xp.asarray(X))
+near = fit_estimator(GeometricMixtureClassifier(**settings), MemorySource([Part(X, y)]))
+assert np.array_equal(np.asarray(labels), near.predict(X))
+print(np.abs(clf.model_.planes.weights - near.model_.planes.weights).max())
+"""
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_a_fit_goes_down_where_the_rows_are(library):
+    pytest.importorskip(library)
+    # scikit-learn wants this said before SciPy is imported.
+    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", FIT.format(library=library)],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 1e-6

@@ -1,0 +1,311 @@
+"""A cluster of two worker processes: the same model as one machine, whatever happens to it."""
+
+import _thread
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+
+import geomix.dask as bridge  # noqa: E402
+from geomix import GeometricMixtureClassifier  # noqa: E402
+from geomix.dask import ClusterError, DaskGeometricMixtureClassifier  # noqa: E402
+from geomix.farfit import MemorySource, fit_estimator  # noqa: E402
+from geomix.survey import Part  # noqa: E402
+
+# One process runs them all: each would start a cluster of its own.
+pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore")]
+FIXED = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
+CHUNKS = {
+    "one": (1200,),
+    "two": (600, 600),
+    "seven": (100, 150, 150, 200, 250, 250, 100),
+    "unequal": (1, 3, 1196),
+    "one empty": (300, 0, 900),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=50,
+        ) as made,
+    ):
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with distributed.Client(cluster) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_classification(
+        1200, 6, n_informative=4, n_classes=3, n_clusters_per_class=2, random_state=0
+    )
+
+
+def cut(X, y, chunks):
+    return da.from_array(X, chunks=(chunks, 4)), da.from_array(y, chunks=(chunks,))
+
+
+def local(X, y, **settings):
+    clf = GeometricMixtureClassifier(**{**FIXED, **settings})
+    return fit_estimator(clf, MemorySource([Part(X, y)]))
+
+
+def same_bits(one, two):
+    return (
+        np.array_equal(one.planes.weights, two.planes.weights)
+        and np.array_equal(one.planes.biases, two.planes.biases)
+        and one.temperature == two.temperature
+    )
+
+
+# --- the same model ---
+
+
+@pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS.keys())
+def test_any_partitioning_gives_the_model_of_one_machine(client, table, chunks):
+    ours = DaskGeometricMixtureClassifier(**FIXED).fit(*cut(*table, chunks)).model_
+    one = local(*table).model_
+    np.testing.assert_allclose(ours.planes.weights, one.planes.weights, atol=1e-6)
+    np.testing.assert_allclose(ours.planes.biases, one.planes.biases, atol=1e-6)
+
+
+def test_fourier_planes_too(client, table):
+    settings = {**FIXED, "lift": "fourier", "n_frequencies": 32, "gamma": 0.1}
+    ours = DaskGeometricMixtureClassifier(**settings).fit(*cut(*table, (500, 700))).model_
+    one = local(*table, **settings).model_
+    assert np.array_equal(ours.lift.frequencies, one.lift.frequencies)
+    size = np.abs(one.planes.weights).max()
+    np.testing.assert_allclose(ours.planes.weights / size, one.planes.weights / size, atol=1e-6)
+
+
+def test_frames_with_categories_missing_cells_and_one_class_per_partition(client):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"size": rng.standard_normal(900), "colour": rng.choice(["red", "blue"], 900)}
+    )
+    frame.loc[:299, "size"] = np.nan  # all missing in the first partition
+    frame.loc[600:, "colour"] = "black"  # a level of the last one alone
+    y = pd.Series(np.where(np.arange(900) < 450, "no", "yes"), name="y")
+    X, target = dd.from_pandas(frame, npartitions=3), dd.from_pandas(y, npartitions=3)
+    weight = dd.from_pandas(pd.Series(np.ones(900)), npartitions=3)
+    clf = DaskGeometricMixtureClassifier(**FIXED).fit(X, target, weight)
+    one = local(frame, y.to_numpy())
+    assert clf.model_.table == one.model_.table
+    np.testing.assert_allclose(clf.model_.planes.weights, one.model_.planes.weights, atol=1e-6)
+    labels, P = clf.predict(X), clf.predict_proba(X)
+    assert isinstance(labels, dd.Series)
+    assert isinstance(P, dd.DataFrame)
+    found = labels.compute()
+    assert found.index.equals(frame.index)
+    assert np.array_equal(found, clf.to_local().predict(frame))
+    assert P.compute().columns.tolist() == ["no", "yes"]
+    assert clf.score(X, target) == pytest.approx(clf.to_local().score(frame, y))
+
+
+def test_predictions_are_lazy_and_those_of_the_local_estimator(client, table):
+    X, y = cut(*table, (700, 500))
+    clf = DaskGeometricMixtureClassifier(**FIXED).fit(X, y)
+    P, labels = clf.predict_proba(X), clf.predict(X)
+    assert isinstance(P, da.Array)
+    assert P.shape == (1200, 3)
+    assert P.chunks[0] == (700, 500)
+    alone = clf.to_local()
+    assert type(alone) is GeometricMixtureClassifier
+    assert np.array_equal(P.compute(), alone.predict_proba(table[0]))
+    assert np.array_equal(labels.compute(), alone.predict(table[0]))
+    assert clf.score(X, y) == pytest.approx(alone.score(*table))
+    assert clf.classes_.tolist() == [0, 1, 2]
+
+
+def test_it_has_the_parameters_of_the_estimator(table):
+    clf = DaskGeometricMixtureClassifier(n_planes=3, worker_timeout=5)
+    assert clf.get_params() == {
+        **GeometricMixtureClassifier(n_planes=3).get_params(), "client": None, "worker_timeout": 5
+    }  # fmt: skip
+    assert clone(clf).set_params(l2=0.5, worker_timeout=7).get_params()["l2"] == 0.5
+    with pytest.raises(NotFittedError):
+        clf.predict(da.zeros((3, 2)))
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = clf.nonsense
+
+
+# --- what may happen to a cluster ---
+
+
+def kill_a_worker(client, at_pass, monkeypatch):
+    """Kill one worker, for good, when the solver asks for its n-th pass."""
+    n_asked = []
+    terms = bridge._DaskSums.terms
+
+    def asked(self, *at):
+        n_asked.append(1)
+        if len(n_asked) == at_pass:
+            pid = next(iter(client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+        return terms(self, *at)
+
+    monkeypatch.setattr(bridge._DaskSums, "terms", asked)
+    return n_asked
+
+
+@pytest.mark.parametrize("at_pass", [1, 3])
+def test_a_killed_worker_changes_no_bit(client, table, monkeypatch, at_pass):
+    X, y = cut(*table, CHUNKS["seven"])
+    settings = {**FIXED, "tol": 1e-9}  # so that there are passes enough to be killed in
+    undisturbed = DaskGeometricMixtureClassifier(**settings).fit(X, y).model_
+    n_asked = kill_a_worker(client, at_pass, monkeypatch)
+    disturbed = DaskGeometricMixtureClassifier(**settings).fit(X, y).model_
+    assert len(n_asked) >= at_pass
+    assert same_bits(undisturbed, disturbed)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_scattered_data_that_are_lost_are_an_error_and_not_a_hang(table, monkeypatch):
+    with (
+        distributed.LocalCluster(n_workers=1, dashboard_address=None, silence_logs=50) as doomed,
+        distributed.Client(doomed, set_as_default=False) as client,
+    ):
+        _lose_scattered_data(client, table, monkeypatch)
+
+
+def _lose_scattered_data(client, table, monkeypatch):
+    X, y = table
+    scattered = client.scatter([X[:600], X[600:]])
+    blocks = [da.from_delayed(dask.delayed(one), (600, 6), float) for one in scattered]
+    far = da.concatenate(blocks)
+    n_asked = []
+    terms = bridge._DaskSums.terms
+
+    def asked(self, *at):
+        n_asked.append(1)
+        if len(n_asked) == 2:
+            for pid in client.run(os.getpid).values():
+                os.kill(pid, signal.SIGKILL)
+        return terms(self, *at)
+
+    monkeypatch.setattr(bridge._DaskSums, "terms", asked)
+    with pytest.raises(ClusterError, match="lost"):
+        DaskGeometricMixtureClassifier(client=client, **FIXED).fit(
+            far, da.from_array(y, chunks=600)
+        )
+
+
+def test_no_workers_left_is_an_error_within_the_stated_time(table):
+    with (
+        distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address=None, silence_logs=50
+        ) as empty,
+        distributed.Client(empty, set_as_default=False) as client,
+    ):
+        clf = DaskGeometricMixtureClassifier(client=client, worker_timeout=1.0, **FIXED)
+        with pytest.raises(ClusterError, match="no worker for 1 seconds"):
+            clf.fit(*cut(*table, (600, 600)))
+        assert not hasattr(clf, "model_")
+
+
+def test_a_worker_that_fails_says_why(client, table, monkeypatch):
+    X, y = table
+
+    def broken(block):
+        raise RuntimeError("the disk is on fire")
+
+    far, labels = cut(X, y, (600, 600))
+    with pytest.raises(ClusterError, match="the disk is on fire"):
+        DaskGeometricMixtureClassifier(**FIXED).fit(far.map_blocks(broken, dtype=float), labels)
+    with pytest.raises(ValueError, match=r"infinity.*x0"):
+        DaskGeometricMixtureClassifier(**FIXED).fit(
+            far.map_blocks(lambda block: block / np.where(block > 2, 0.0, 1.0), dtype=float), labels
+        )
+    assert quiet(client)
+
+
+def quiet(client, seconds=20.0):
+    """Whether nothing is left to do on the cluster, soon."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not any(client.processing().values()) and not client.futures:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_interrupting_the_client_cancels_the_work(client, table):
+    X, y = cut(*table, CHUNKS["seven"])
+
+    def slow(block):
+        time.sleep(2.0)
+        return block
+
+    threading.Timer(3.0, _thread.interrupt_main).start()
+    clf = DaskGeometricMixtureClassifier(**FIXED)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X.map_blocks(slow, dtype=float), y)
+    assert not hasattr(clf, "model_")
+    assert quiet(client)
+
+
+def test_nothing_stays_on_the_cluster_after_a_fit(client, table):
+    DaskGeometricMixtureClassifier(**FIXED).fit(*cut(*table, (600, 600)))
+    assert quiet(client)
+
+
+def test_what_is_no_collection_is_refused(client, table):
+    X, y = table
+    with pytest.raises(TypeError, match="GeometricMixtureClassifier"):
+        DaskGeometricMixtureClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"\[2, 3\] partitions"):
+        DaskGeometricMixtureClassifier().fit(
+            da.from_array(X, chunks=(600, 6)), da.from_array(y, chunks=400)
+        )
+
+
+def test_large_parameters_travel(client):
+    # Above 100 kB a keyword argument of Client.map fails; ours are positional.
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 300)), rng.integers(0, 30, 400)
+    settings = {**FIXED, "n_planes": 3, "max_iter": 3, "pca": None, "calibrate": False}
+    clf = DaskGeometricMixtureClassifier(**settings)
+    clf.fit(da.from_array(X, chunks=(200, 300)), da.from_array(y, chunks=200))
+    assert clf.model_.planes.weights.nbytes > 100_000
+
+
+def test_without_a_client_it_says_so(table, monkeypatch):
+    def none():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr(distributed, "get_client", none)
+    with pytest.raises(ValueError, match="pass client="):
+        DaskGeometricMixtureClassifier().fit(*cut(*table, (600, 600)))
+
+
+def test_a_missing_dask_is_said(monkeypatch):
+    import importlib
+    import sys
+
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "geomix.dask")
+    with pytest.raises(ImportError, match=r"geomix\[dask\]"):
+        importlib.import_module("geomix.dask")

@@ -1,0 +1,261 @@
+"""Files larger than memory: the same model as the same rows in memory, and what goes wrong."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.datasets import load_digits, make_classification
+
+import geomix
+from geomix import GeometricMixtureClassifier, SchemaError, files, fit_files, survey
+from geomix.farfit import MemorySource, fit_estimator
+from geomix.spool import Spool
+from geomix.survey import Part
+from geomix.way import Stored
+
+SETTINGS = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = make_classification(3000, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["kind"] = rng.choice(["red", "blue", "NA"], len(y))
+    frame.loc[::11, "b"] = np.nan
+    return frame.assign(y=np.array(["low", "mid", "high"])[y], w=rng.uniform(0.5, 2.0, len(y)))
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    monkeypatch.setattr(files, "CELLS_PER_BATCH", 1)
+    monkeypatch.setattr(files, "ROWS_PER_BATCH", (256, 256))
+
+
+def written(frame, folder, n_files=3):
+    for i, index in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        table = pa.Table.from_pandas(frame.iloc[index], preserve_index=False)
+        pq.write_table(table, folder / f"part-{i}.parquet", row_group_size=400)
+    return folder / "*.parquet"
+
+
+@pytest.mark.parametrize("scratch", [None, False])
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+def test_files_give_the_model_of_the_same_rows_in_memory(
+    frame, tmp_path, small_batches, lift, scratch
+):
+    settings = {**SETTINGS, "lift": lift, "relief": 0.0, "n_planes": 1}
+    pattern = written(frame, tmp_path)
+    far = fit_files(pattern, "y", sample_weight="w", scratch=scratch, **settings)
+    X = frame.drop(columns=["y", "w"])
+    source = MemorySource([Part(X, frame["y"].to_numpy(), frame["w"].to_numpy())])
+    near = fit_estimator(GeometricMixtureClassifier(**settings), source)
+    assert far.feature_names_in_.tolist() == list(X)
+    assert far.classes_.tolist() == ["high", "low", "mid"]
+    assert far.model_.table == near.model_.table
+    tol = 1e-8 if lift == "linear" else 1e-3  # codes are worked on in float32
+    np.testing.assert_allclose(far.predict_proba(X), near.predict_proba(X), atol=tol)
+
+
+def test_the_row_groups_of_a_file_change_nothing(frame, tmp_path):
+    found = []
+    for n_files, group in [(1, 3000), (5, 37)]:
+        folder = tmp_path / str(group)
+        folder.mkdir()
+        for i, index in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+            table = pa.Table.from_pandas(frame.iloc[index], preserve_index=False)
+            pq.write_table(table, folder / f"{i}.parquet", row_group_size=group)
+        clf = fit_files(folder / "*.parquet", "y", columns=list("abcd"), **SETTINGS)
+        found.append(clf.model_.planes.weights)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def test_rows_sorted_by_class_teach_as_much_as_mixed_ones(tmp_path, small_batches):
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    test = rng.random(len(y)) < 0.3
+    frame = pd.DataFrame(X, columns=[f"p{j}" for j in range(64)]).assign(y=y)[~test]
+    written(frame.sort_values("y"), tmp_path, 10)
+    names = [f"p{j}" for j in range(64)]
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "pca": None, "random_state": 0}
+    clf = fit_files(tmp_path / "*.parquet", "y", **settings)
+    score = clf.score(pd.DataFrame(X[test], columns=names), y[test])
+    near = GeometricMixtureClassifier(**settings).fit(X[~test], y[~test]).score(X[test], y[test])
+    assert score > near - 0.02
+    assert score > 0.93
+
+
+def test_the_model_is_an_ordinary_one(frame, tmp_path):
+    clf = fit_files(written(frame, tmp_path), "y", columns=list("acde"), **SETTINGS)
+    model, row = clf.model_, frame[list("acde")].to_numpy()[0]
+    assert np.array_equal(model.scorer()(row), model.predict_proba(row[None, :])[0])
+    assert model.folded.weights.shape == (6, 4)
+    assert clf.coef_.shape == (6, 4)
+    assert clf.history_.records
+    assert "passes over all" in clf.history_.notes[-1]
+
+
+@pytest.mark.parametrize("labels", ["text", "integers", "NA"])
+def test_csv_files_are_read_as_well(frame, tmp_path, labels):
+    y = {
+        "text": frame["y"],
+        "integers": frame["y"].map({"low": 10, "mid": 2, "high": 33}),
+        "NA": frame["y"].replace({"low": "NA", "mid": "null"}),
+    }[labels]
+    table = frame.drop(columns="w").assign(y=y)
+    # Whole numbers at first.
+    table["n"] = [str(i % 5) if i < 2900 else "2.5" for i in range(len(table))]
+    for i, part in enumerate(np.array_split(np.arange(len(table)), 2)):
+        table.iloc[part].to_csv(tmp_path / f"{i}.csv", index=False)
+    clf = fit_files(tmp_path / "*.csv", "y", **SETTINGS)
+    expected = sorted(y.unique().tolist())
+    assert clf.classes_.tolist() == expected
+    kind = {column.name: column for column in clf.model_.table.columns}
+    assert kind["kind"].levels == ("NA", "blue", "red")
+    assert kind["n"].kind == "number"
+    assert clf.score(table.drop(columns="y").astype({"n": float}), y) > 0.7
+
+
+def test_integer_columns_can_be_declared_categories(frame, tmp_path):
+    table = frame[["a", "b", "y"]].assign(code=np.arange(len(frame)) % 3)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    clf = fit_files(tmp_path / "t.csv", "y", categorical_features=["code"], **SETTINGS)
+    assert clf.model_.table.columns[-1].levels == (0, 1, 2)
+
+
+def test_what_is_wrong_with_the_files_is_said(frame, tmp_path):
+    pattern = written(frame, tmp_path)
+    with pytest.raises(FileNotFoundError, match="No file matches"):
+        fit_files(tmp_path / "*.nothing", "y")
+    with pytest.raises(FileNotFoundError, match="not a file"):
+        fit_files(tmp_path, "y")
+    with pytest.raises(SchemaError, match="no column 'label'"):
+        fit_files(pattern, "label")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing of the kind")
+    with pytest.raises(SchemaError, match=r"broken\.parquet.*cannot be read"):
+        fit_files(tmp_path / "broken.parquet", "y")
+    (tmp_path / "1.csv").write_text("a,y\n" + "1.5,u\n" * 10 + "2.5,v\n" * 10)
+    (tmp_path / "2.csv").write_text("a,y\noops,v\n")
+    with pytest.raises(SchemaError, match=r"2\.csv.*cannot be read.*oops"):
+        fit_files(tmp_path / "[12].csv", "y")
+    (tmp_path / "empty.csv").write_text("a,y\n")
+    with pytest.raises(ValueError, match=r"[Nn]o row"):
+        fit_files(tmp_path / "empty.csv", "y")
+
+
+def test_a_missing_pyarrow_is_said(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.lib", None)
+    (tmp_path / "t.parquet").write_bytes(b"")
+    with pytest.raises(ImportError, match=r"geomix\[files\]"):
+        fit_files(tmp_path / "t.parquet", "y")
+
+
+# --- the scratch file ---
+
+
+def test_a_spool_gives_back_what_it_was_given(rng, tmp_path):
+    blocks = [
+        Stored(rng.standard_normal((n, 3)).astype(np.float32), rng.integers(0, 3, n), rng.random(n))
+        for n in (5, 1, 300)
+    ]
+    with Spool(tmp_path) as spool:
+        for block in blocks:
+            spool.append(block)
+        for _ in range(2):
+            for given, found in zip(blocks, spool, strict=True):
+                assert np.array_equal(given.X, found.X)
+                assert np.array_equal(given.y, found.y)
+                assert np.array_equal(given.weight, found.weight)
+        assert list(tmp_path.iterdir()) == []  # it has no name
+
+
+def test_a_disk_that_is_too_small_is_refused_before_it_is_filled(tmp_path):
+    with Spool(tmp_path) as spool, pytest.raises(OSError, match=r"scratch=False"):
+        spool.need(10**18)
+
+
+SCRIPT = """
+import sys, threading, geomix
+threading.Timer(2.0, lambda: print("training", flush=True)).start()
+try:
+    geomix.fit_files(sys.argv[1], "y", lift="linear", n_planes=8, l2=1e-6, tol=0.0,
+                     max_iter=1_000_000, scratch=sys.argv[2], calibrate=False)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_fit_and_leaves_nothing_behind(frame, tmp_path):
+    pattern = written(frame[[*"acde", "y"]], tmp_path)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(pattern), str(scratch)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "training\n"
+        for _ in range(10):  # Python loses one that comes while it frees an object
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=5)
+                break
+        rest, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert rest == "interrupted\n"
+    assert list(scratch.iterdir()) == []
+
+
+MEMORY = """
+import resource, sys
+import numpy as np, geomix, pyarrow.parquet
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+before = peak()
+geomix.fit_files(sys.argv[1], "y", lift="linear", n_planes=2, l2=1e-3, random_state=0, max_iter=20)
+print((peak() - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's VmHWM")
+def test_ten_times_the_rows_take_no_more_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    peaks = []
+    for n in (60_000, 600_000):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        for i in range(n // 60_000):
+            X = rng.standard_normal((60_000, 20)).astype(np.float32)
+            columns = {f"x{j}": X[:, j] for j in range(20)}
+            table = pa.table({**columns, "y": (X[:, 0] + X[:, 1] ** 2 > 1).astype(np.int8)})
+            pq.write_table(table, folder / f"{i}.parquet")
+        command = [sys.executable, "-c", MEMORY, str(folder / "*.parquet")]
+        environment = os.environ | {"TMPDIR": tempfile.gettempdir()}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        peaks.append(int(done.stdout))
+    # The large table is 48 MB as float32; 20 MB are what an allocator may keep.
+    assert peaks[1] < peaks[0] + 20
+
+
+def test_the_survey_is_one_pass_and_the_spool_another(frame, tmp_path, monkeypatch):
+    pattern = written(frame, tmp_path)
+    opened = []
+    parts = files.FileSource.parts
+    monkeypatch.setattr(files.FileSource, "parts", lambda self: opened.append(1) or parts(self))
+    monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 500)
+    geomix.fit_files(pattern, "y", **SETTINGS)
+    assert len(opened) == 2
