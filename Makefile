@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench speed suite soak sanitize clean
+.PHONY: demo test bench speed suite soak fuzz kill-save sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -23,6 +23,17 @@ speed: $(VENV)/.bench
 # Two threads on one scorer for ten seconds: how many rows were scored, and how many wrongly.
 soak: $(VENV)/.test
 	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/test_native.py -k threads_share_a_scorer
+
+# Damaged and hostile model files by the hundred thousand; MUTATIONS=1000000 SEED=7 for others.
+MUTATIONS ?= 200000
+SEED ?= 1
+fuzz: $(VENV)/.test
+	GEOMIX_MUTATIONS=$(MUTATIONS) GEOMIX_MUTATION_SEED=$(SEED) $(BIN)/pytest -n 2 \
+		tests/test_modelfile_hostile.py -k mutated
+
+# 300 times kill -9 while a model is being saved: how many files were broken.
+kill-save: $(VENV)/.test
+	GEOMIX_KILLS=300 $(BIN)/pytest -s tests/test_atomic.py -k kill_9
 
 # SUITE="--data FOLDER --models geomix,lightgbm" and the like; benchmarks/README.md has them all.
 suite: $(VENV)/.bench

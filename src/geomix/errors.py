@@ -13,3 +13,11 @@ class SchemaError(ValueError):
 
 class DataQualityWarning(UserWarning):
     """The data can be used, but probably are not what their owner thinks."""
+
+
+class ModelFileError(ValueError):
+    """A model file is truncated, damaged, hostile, or no model file at all."""
+
+
+class ModelVersionError(ModelFileError):
+    """A model file of a version that this release cannot read."""

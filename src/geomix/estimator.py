@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import numbers
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callback
 from geomix.errors import InvalidParameterError
 from geomix.fitting import fit_model
 from geomix.folds import Snapshot
+from geomix.history import training_facts
 from geomix.labels import codes_of, plain_labels, read_labels, read_weights
 from geomix.levels import learn_table
 from geomix.model import GeometricMixture
@@ -297,7 +299,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 class_weight=class_weight,
                 watch=watch if line.is_shown or notify is not None else None,
             )
-        state = shadow._fitted_attributes(model)
+        facts = training_facts(history, len(rows), self.get_params(deep=False), _defaults())
+        state = shadow._fitted_attributes(replace(model, training=facts))
         state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}
         if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
             del self.feature_names_in_
@@ -438,6 +441,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     f"class {label!r}. To leave a class out, drop its rows."
                 )
         return weights
+
+
+def _defaults() -> dict[str, Any]:
+    signature = inspect.signature(GeometricMixtureClassifier.__init__)
+    return {name: one.default for name, one in signature.parameters.items()}
 
 
 def _rows_of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -94,17 +93,21 @@ class Expand:
 
 def fit_expand(X: PickedRows, table: Table) -> Expand | None:
     """The outputs for encoded rows like X; None if they are complete numbers as they are."""
-    has_missing, is_category = X.has_missing, table.is_category
-    if not has_missing.any() and not is_category.any():
+    if not X.has_missing.any() and not table.has_categories:
         return None
+    return expansion(table, X.has_missing)
+
+
+def expansion(table: Table, has_missing: BoolArray) -> Expand:
+    """The outputs for a table, of whose columns some (n_columns,) had missing cells."""
     column_of: list[int] = []
     shows: list[int] = []
-    for j in range(X.shape[1]):
-        parts: list[Any] = list(range(table.columns[j].n_levels)) if is_category[j] else [NUMBER]
+    for j, column in enumerate(table.columns):
+        parts = list(range(column.n_levels)) if column.kind == "category" else [NUMBER]
         parts += [MISSING] if has_missing[j] else []
         column_of += [j] * len(parts)
         shows += parts
-    return Expand(np.array(column_of, dtype=np.intp), np.array(shows, dtype=np.intp), X.shape[1])
+    return Expand(np.array(column_of, dtype=np.intp), np.array(shows, dtype=np.intp), len(table))
 
 
 def expanded(X: PickedRows, expand: Expand | None) -> PickedRows:

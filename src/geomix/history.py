@@ -1,7 +1,13 @@
-"""History: what happened during a fit, for people to read and for tests to check."""
+"""History: what happened during a fit, for people to read and for tests to check.
+
+``training_facts`` is the little of it that a model keeps for good.
+"""
 
 from __future__ import annotations
 
+import math
+import numbers
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -58,3 +64,47 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, ready for JSON or ``pandas.DataFrame``."""
         return asdict(self)
+
+
+def training_facts(
+    history: History, n_rows: int, parameters: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a model remembers of its training: plain values, the same for the same fit.
+
+    parameters : those that differ from ``defaults`` are kept.
+    """
+    set_by_hand = {
+        name: _plain(value)
+        for name, value in parameters.items()
+        if not _is_default(value, defaults.get(name))
+    }
+    chosen = next((trial for trial in history.trials if trial.chosen), None)
+    facts: dict[str, Any] = {
+        "n_rows": n_rows,
+        "n_iter": history.n_iter,
+        "stopped": history.stopped,
+        "init": history.init,
+        "parameters": set_by_hand,
+    }
+    if chosen is not None:
+        facts["l2"], facts["valid_loss"] = _plain(chosen.l2), _plain(chosen.valid_loss)
+    return facts
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as a plain value; of an object its type, whose name does not change."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value) if abs(int(value)) <= 2**53 else str(int(value))
+    if isinstance(value, numbers.Real):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Mapping):
+        return [[_plain(key), _plain(one)] for key, one in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return type(value).__name__

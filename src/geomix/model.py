@@ -11,7 +11,7 @@ this object alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,8 @@ class GeometricMixture:
     planes : scores over the working features
     sharpness : k of the soft-OR;  temperature : T of the calibrated posterior
     class_shares : of the training rows, or None where that is not known (see ``with_priors``)
+    training : what is known of the training, plain values by name;  edits : what was changed by
+        hand since, in order. Neither changes an answer; both are kept in the model's file
     """
 
     classes: Any
@@ -65,6 +67,8 @@ class GeometricMixture:
     table: Table | None = None
     expand: Expand | None = None
     class_shares: tuple[float, ...] | None = None
+    training: Mapping[str, Any] | None = None
+    edits: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if self.lift.kind == "fourier":  # its frequencies are short since they were drawn
@@ -243,6 +247,15 @@ class GeometricMixture:
         from geomix.editing import with_priors
 
         return with_priors(self, priors, before)
+    def with_edit(self, action: str, **facts: Any) -> GeometricMixture:
+        """The same model with one more record in its edit log."""
+        return replace(self, edits=(*self.edits, {"action": action, **facts}))
+
+    def save(self, path: Any) -> None:
+        """Write the model to a ``.geomix`` file, atomically; ``geomix.load`` reads it."""
+        from geomix.modelfile import save  # which makes models, and so imports this module
+
+        save(self, path)
 
     def _rows(self, X: Any) -> Any:
         if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):

@@ -1,0 +1,291 @@
+"""A model as one SQL query, for linear and spline lifts.
+
+    planes    z_p   = bias + sum over columns of CASE ... END
+    tops      t_g   = greatest z of each group of planes (a class, or a member of it)
+    shares    e_p   = exp(k (z_p - t_g))
+    scores    s_c   = mean over groups of (t_g + ln(sum e) / k) / T
+    odds      o_c   = exp(s_c - greatest s)
+    answer    label, responsible plane, p_c = o_c / sum o
+
+NULL is missing. Names are quoted identifiers and levels are literals, so neither can become code.
+Every number is written with an exponent, which makes it a double and not a decimal. Sums are
+bracketed as a balanced tree: databases limit how deep an expression may be. Numbers are not
+limited to 1e150 standard deviations, as they are elsewhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from geomix.arrays import FloatArray
+from geomix.export.additive import AdditiveModel, Curve, Grid, Levels, Line, additive
+from geomix.model import GeometricMixture
+from geomix.schema import Column
+
+# How each database calls the greatest of several numbers in a row, and how it is told to compute
+# one step after the other: SQLite and PostgreSQL would put the text of each step into the next,
+# which grows with the cube of the planes.
+DIALECTS = {
+    "duckdb": ("GREATEST", "AS"),
+    "postgres": ("GREATEST", "AS MATERIALIZED"),
+    "sqlite": ("MAX", "AS MATERIALIZED"),
+}
+OWN = "_geomix_"  # begins the names of the query's own columns
+
+
+def to_sql(
+    model: GeometricMixture,
+    source: str,
+    *,
+    keep: Sequence[str] = (),
+    dialect: str = "duckdb",
+) -> str:
+    """A query that answers every row of the table ``source``.
+
+    Its columns are those of ``keep`` (an identifier, for example), ``prediction``, ``plane`` (the
+    responsible one, counted within its class) and ``p_<label>`` for each class. ``dialect`` is
+    "duckdb", "sqlite" (3.35 or later, with its mathematical functions) or "postgres" (12 or later).
+
+    Examples
+    --------
+    >>> import geomix
+    >>> from sklearn.datasets import load_iris
+    >>> clf = geomix.GeometricMixtureClassifier(lift="linear", n_planes=1, l2=1e-3, random_state=0)
+    >>> query = to_sql(clf.fit(*load_iris(return_X_y=True)).model_, "flowers", keep=["id"])
+    >>> query.splitlines()[-2:]
+    ['  exp("_geomix_s2" - "_geomix_top") / "_geomix_total" AS "p_2"', 'FROM "_geomix_odds"']
+    """
+    if dialect not in DIALECTS:
+        raise ValueError(f"Got dialect={dialect!r}; expected one of {', '.join(DIALECTS)}.")
+    facts = additive(model)
+    _refuse(facts, keep)
+    kept = [quoted(name) for name in keep]
+    function, computed_first = DIALECTS[dialect]
+    greatest = _greatest(function)
+    stages = {
+        "planes": (_plane_columns(facts), quoted(source)),
+        "tops": (_top_columns(facts, greatest), _own("planes")),
+        "scores": (_score_columns(facts), _own("tops")),
+        "best": (_best_columns(facts, greatest), _own("scores")),
+        "odds": (_odds_columns(facts), _own("best")),
+    }
+    carried: list[str] = list(kept)
+    steps = []
+    for name, (made, origin) in stages.items():
+        listed = carried + [f"{text} AS {_own(one)}" for one, text in made.items()]
+        body = ",\n    ".join(listed)
+        steps.append(f"{_own(name)} {computed_first} (\n  SELECT\n    {body}\n  FROM {origin}\n)")
+        carried = carried + [_own(one) for one in made]
+    answers = ",\n  ".join([*kept, *_answers(facts)])
+    return "WITH " + ",\n".join(steps) + f"\nSELECT\n  {answers}\nFROM {_own('odds')}\n"
+
+
+def _refuse(facts: AdditiveModel, keep: Sequence[str]) -> None:
+    if facts.fourier is not None:
+        raise ValueError(
+            "A Fourier lift has no SQL form; export it to ONNX, C or JSON, or fit with "
+            "lift='linear' or lift='spline'."
+        )
+    if any(isinstance(term, Grid) for term in facts.terms):
+        raise ValueError("Pairs of columns have no SQL form; export to ONNX, C or JSON.")
+    for term in facts.terms:
+        if isinstance(term, Levels):
+            _check_alike(facts.columns[term.column])
+    for name in [*keep, *(column.name for column in facts.columns)]:
+        if name.startswith(OWN):
+            raise ValueError(f"The column {name!r} begins with {OWN!r}, as the query's own do.")
+
+
+def _check_alike(column: Column) -> None:
+    kinds = {"text" if isinstance(level, str) else "numbers" for level in column.levels}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"The levels of column {column.name!r} are text and numbers; a column of a database "
+            "is one or the other."
+        )
+
+
+# --- texts ---
+
+
+def quoted(name: str) -> str:
+    """An identifier, whatever it holds.
+
+    >>> print(quoted('a"b c'))
+    "a""b c"
+    """
+    if "\0" in name or not name:
+        raise ValueError(f"Got the name {name!r}; SQL has no empty names and none with NUL.")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """A label or level as a literal."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return number(value)
+    if "\0" in value:
+        raise ValueError(f"Got the text {value!r}; SQL has no text with NUL.")
+    return "'" + value.replace("'", "''") + "'"
+
+
+def number(value: float) -> str:
+    """A double: with an exponent, so that no database takes it for a decimal."""
+    text = repr(float(value))
+    text = text if "e" in text else f"{text}e0"
+    return f"({text})" if text.startswith("-") else text
+
+
+def _own(name: str) -> str:
+    return f'"{OWN}{name}"'
+
+
+def _sum(texts: list[str]) -> str:
+    """A sum as a balanced tree."""
+    if len(texts) <= 4:
+        return " + ".join(texts) if texts else number(0.0)
+    middle = len(texts) // 2
+    return f"({_sum(texts[:middle])}) + ({_sum(texts[middle:])})"
+
+
+def _greatest(function: str) -> Callable[[list[str]], str]:
+    """The greatest of some expressions, of one itself: MAX(x) adds up rows in SQLite."""
+    most = 64  # arguments of a function, of which SQLite takes 127
+
+    def greatest(texts: list[str]) -> str:
+        if len(texts) == 1:
+            return texts[0]
+        if len(texts) <= most:
+            return f"{function}({', '.join(texts)})"
+        parts = [greatest(texts[at : at + most]) for at in range(0, len(texts), most)]
+        return greatest(parts)
+
+    return greatest
+
+
+# --- stages ---
+
+
+def _plane_columns(facts: AdditiveModel) -> dict[str, str]:
+    made = {}
+    for plane in range(facts.n_planes):
+        terms = [_term(term, facts.columns[term.column], plane) for term in facts.terms]  # type: ignore[union-attr]
+        made[f"z{plane}"] = _sum([number(facts.bias[plane]), *(text for text in terms if text)])
+    return made
+
+
+def _term(term: Any, column: Column, plane: int) -> str:
+    """What a column adds to a plane; "" where that is nothing, whatever the cell is."""
+    missing = float(term.missing[plane])
+    cell = quoted(column.name)
+    if isinstance(term, Levels):
+        return _levels(term.values[:, plane], missing, cell, column)
+    x = f"CAST({cell} AS DOUBLE PRECISION)"
+    if isinstance(term, Line):
+        weight = float(term.weights[plane])
+        if weight == 0.0 and missing == 0.0:
+            return ""
+        line = f"{number(weight)} * (({x} - {number(term.mean)}) / {number(term.scale)})"
+        return f"COALESCE({line}, {number(missing)})"
+    return _curve(term, x, plane, missing)
+
+
+def _curve(term: Curve, x: str, plane: int, missing: float) -> str:
+    values, knots = term.values[:, plane], term.knots
+    if not values.any() and missing == 0.0:
+        return ""
+    steps = [f"WHEN {x} IS NULL THEN {number(missing)}"]
+    steps.append(f"WHEN {x} <= {number(knots[0])} THEN {number(values[0])}")
+    for left, right, low, high in zip(knots, knots[1:], values, values[1:], strict=False):
+        rise = f"{number(high - low)} * (({x} - {number(left)}) / {number(right - left)})"
+        steps.append(f"WHEN {x} < {number(right)} THEN {number(low)} + {rise}")
+    return f"CASE {' '.join(steps)} ELSE {number(values[-1])} END"
+
+
+def _levels(values: FloatArray, missing: float, cell: str, column: Column) -> str:
+    unseen = float(values[-1]) if column.has_other else 0.0
+    if not values.any() and missing == 0.0:
+        return ""
+    steps = [f"WHEN {cell} IS NULL THEN {number(missing)}"]
+    for level, value in zip(column.levels, values, strict=False):
+        steps.append(f"WHEN {cell} = {literal(level)} THEN {number(value)}")
+    return f"CASE {' '.join(steps)} ELSE {number(unseen)} END"
+
+
+def _top_columns(facts: AdditiveModel, greatest: Callable[[list[str]], str]) -> dict[str, str]:
+    return {
+        f"t{g}": greatest([_own(f"z{plane}") for plane in group])
+        for g, group in enumerate(facts.groups)
+    }
+
+
+def _share(facts: AdditiveModel, plane: int, group: int) -> str:
+    return f"exp({number(facts.sharpness)} * ({_own(f'z{plane}')} - {_own(f't{group}')}))"
+
+
+def _score_columns(facts: AdditiveModel) -> dict[str, str]:
+    """Calibrated scores of the classes, and the share of each plane in its group."""
+    pooled, shares = [], {}
+    for g, group in enumerate(facts.groups):
+        top = _own(f"t{g}")
+        if len(group) == 1:
+            pooled.append(top)
+            shares[f"a{group[0]}"] = number(1.0)
+            continue
+        total = _sum([_share(facts, plane, g) for plane in group])
+        pooled.append(f"({top} + ln({total}) / {number(facts.sharpness)})")
+        shares |= {f"a{plane}": f"{_share(facts, plane, g)} / ({total})" for plane in group}
+    scores = {}
+    divisor = number(facts.n_members * facts.temperature)
+    for c in range(len(facts.classes)):
+        own = pooled[c * facts.n_members : (c + 1) * facts.n_members]
+        scores[f"s{c}"] = f"({_sum(own)}) / {divisor}"
+    return scores | shares
+
+
+def _best_columns(facts: AdditiveModel, greatest: Callable[[list[str]], str]) -> dict[str, str]:
+    """The greatest score, and the greatest share within each class."""
+    starts = facts.class_start
+    made = {"top": greatest([_own(f"s{c}") for c in range(len(facts.classes))])}
+    for c, (first, end) in enumerate(itertools.pairwise(starts)):
+        made[f"b{c}"] = greatest([_own(f"a{plane}") for plane in range(first, end)])
+    return made
+
+
+def _odds_columns(facts: AdditiveModel) -> dict[str, str]:
+    return {"total": _sum([_odds(c) for c in range(len(facts.classes))])}
+
+
+def _odds(c: int) -> str:
+    return f"exp({_own(f's{c}')} - {_own('top')})"
+
+
+def _answers(facts: AdditiveModel) -> list[str]:
+    """The first of equals wins, as it does in the library."""
+    is_best = [f"WHEN {_own(f's{c}')} = {_own('top')} THEN" for c in range(len(facts.classes))]
+    labels = [f"{is_best[c]} {literal(label)}" for c, label in enumerate(facts.classes)]
+    planes = [f"{when} {_responsible(facts, c)}" for c, when in enumerate(is_best)]
+    return [
+        f"CASE {' '.join(labels)} END AS {quoted('prediction')}",
+        f"CASE {' '.join(planes)} END AS {quoted('plane')}",
+        *(
+            f"{_odds(c)} / {_own('total')} AS {quoted(f'p_{label}')}"
+            for c, label in enumerate(facts.classes)
+        ),
+    ]
+
+
+def _responsible(facts: AdditiveModel, c: int) -> str:
+    first, end = facts.class_start[c : c + 2]
+    if end - first == 1:
+        return "0"
+    steps = [
+        f"WHEN {_own(f'a{plane}')} = {_own(f'b{c}')} THEN {plane - first}"
+        for plane in range(first, end)
+    ]
+    return f"CASE {' '.join(steps)} END"

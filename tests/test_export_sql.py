@@ -1,0 +1,155 @@
+"""Models as SQL: a database answers as the library does, and no name becomes code."""
+
+import sqlite3
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from saved_models import MAKERS, case
+
+from geomix import GeometricMixtureClassifier
+from geomix.export.sql import literal, number, quoted, to_sql
+from geomix.planes import Planes, class_starts
+
+NAMES = [name for name in MAKERS if "fourier" not in name and "pairs" not in name]
+
+
+def cells_of(model, rows):
+    """Rows as a database holds them: None for missing, an identifier first."""
+    kinds = [column.kind for column in model.table.columns]
+    return [
+        (i, *(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)))
+        for i, row in enumerate(rows.tolist())
+    ]
+
+
+def _cell(cell, kind):
+    if cell is None or cell != cell:
+        return None
+    return float(cell) if kind == "number" else cell
+
+
+def declared(model):
+    kinds = [
+        "DOUBLE" if column.kind == "number" else "BIGINT" if 7 in column.levels else "VARCHAR"
+        for column in model.table.columns
+    ]
+    names = [quoted(name) for name in model.columns]
+    pairs = [f"{name} {kind}" for name, kind in zip(names, kinds, strict=True)]
+    return ", ".join(["id BIGINT", *pairs])
+
+
+def by_sqlite(model, rows, query, table):
+    connection = sqlite3.connect(":memory:")
+    if connection.execute("SELECT sqlite_compileoption_used('ENABLE_MATH_FUNCTIONS')") == (0,):
+        connection.create_function("exp", 1, np.exp)
+        connection.create_function("ln", 1, np.log)
+    connection.execute(f"CREATE TABLE {quoted(table)} ({declared(model)})")
+    marks = ", ".join("?" * (len(model.columns) + 1))
+    connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", cells_of(model, rows))
+    found = connection.execute(query)
+    return [one[0] for one in found.description], sorted(found.fetchall())
+
+
+def by_duckdb(model, rows, query, table):
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE {quoted(table)} ({declared(model)})")
+    marks = ", ".join("?" * (len(model.columns) + 1))
+    connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", cells_of(model, rows))
+    found = connection.execute(query)
+    return [one[0] for one in found.description], sorted(found.fetchall())
+
+
+ENGINES = {"sqlite": by_sqlite, "duckdb": by_duckdb}
+
+
+def check(engine, model, rows, table="rows"):
+    query = to_sql(model, table, keep=["id"], dialect=engine)
+    names, found = ENGINES[engine](model, rows, query, table)
+    assert names == [
+        "id",
+        "prediction",
+        "plane",
+        *(f"p_{label}" for label in model.classes.tolist()),
+    ]
+    P = np.array([row[3:] for row in found])
+    np.testing.assert_allclose(P, model.predict_proba(rows), rtol=0.0, atol=1e-12)
+    assert [row[1] for row in found] == model.predict(rows).tolist()
+    score = model.scorer()
+    assert [row[2] for row in found] == [score.explain(row.tolist()).plane for row in rows]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_database_answers_as_the_model_does(engine, name):
+    check(engine, case(name).model, case(name).rows)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_and_levels_cannot_become_code(engine):
+    model = case("linear mixed").model
+    names = ('x"; DROP TABLE rows; --', "select", "a'b", "ü\n/*")
+    columns = [
+        replace(one, name=name) for one, name in zip(model.table.columns, names, strict=True)
+    ]
+    hostile = replace(
+        model,
+        columns=names,
+        table=type(model.table)(tuple(columns)),
+        classes=np.array(["'; DROP TABLE rows; --", 'p"q']),
+    )
+    check(engine, hostile, case("linear mixed").rows, table='t"; --')
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_many_planes_do_not_blow_the_query_up(engine):
+    rng = np.random.default_rng(0)
+    start = class_starts([48, 48])
+    model = case("linear one plane").model
+    planes = Planes(rng.normal(size=(96, 3)), rng.normal(size=96), start, n_members=4)
+    rows = case("linear").rows[:-2]  # SQL does not limit numbers to 1e150 deviations
+    check(engine, replace(model, planes=planes, classes=np.array([0, 1])), rows)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_many_columns_are_not_too_deep_for_a_database(engine):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1200))
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "max_iter": 5, "pca": None}
+    settings |= {"calibrate": False, "early_stopping": "off"}
+    model = GeometricMixtureClassifier(**settings, random_state=0).fit(X, X[:, 0] > 0).model_
+    frame = pd.DataFrame(X[:5], columns=model.columns)
+    query = to_sql(model, "frame", dialect=engine)
+    if engine == "duckdb":
+        found = duckdb.sql(query).fetchall()
+    else:
+        connection = sqlite3.connect(":memory:")
+        frame.to_sql("frame", connection)
+        found = connection.execute(query).fetchall()
+    P = np.array([row[2:] for row in found])
+    np.testing.assert_allclose(P, model.predict_proba(X[:5]), rtol=0.0, atol=1e-12)
+
+
+def test_what_has_no_sql_form_is_refused_with_a_remedy():
+    with pytest.raises(ValueError, match=r"Fourier.*lift='spline'"):
+        to_sql(case("fourier").model, "t")
+    with pytest.raises(ValueError, match="Pairs"):
+        to_sql(case("spline pairs").model, "t")
+    with pytest.raises(ValueError, match="dialect='oracle'"):
+        to_sql(case("linear").model, "t", dialect="oracle")
+    with pytest.raises(ValueError, match="_geomix_"):
+        to_sql(case("linear").model, "t", keep=["_geomix_z0"])
+    for name in ("", "a\0b"):
+        with pytest.raises(ValueError, match="name"):
+            quoted(name)
+    with pytest.raises(ValueError, match="NUL"):
+        literal("a\0")
+
+
+def test_numbers_are_doubles_to_the_last_bit():
+    for value in (0.1, -2.5e-300, 1e22, 3.0, -0.0, np.nextafter(1.0, 2.0)):
+        kind, found = duckdb.sql(f"SELECT typeof({number(value)}), {number(value)}").fetchall()[0]
+        assert (kind, found) == ("DOUBLE", value)
+        assert sqlite3.connect(":memory:").execute(f"SELECT {number(value)}").fetchone() == (value,)
