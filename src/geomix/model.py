@@ -247,6 +247,7 @@ class GeometricMixture:
         from geomix.editing import with_priors
 
         return with_priors(self, priors, before)
+
     def with_edit(self, action: str, **facts: Any) -> GeometricMixture:
         """The same model with one more record in its edit log."""
         return replace(self, edits=(*self.edits, {"action": action, **facts}))
