@@ -18,6 +18,7 @@ RELIABILITY = 220  # side of the square
 CURVE_WIDTH, CURVE_HEIGHT = 180, 84
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 LEVEL_HEIGHT = 15
+LEVEL_NAMES = 76  # room for their names, of the width
 MOST_LEVELS = 7
 MOST_POINTS = 80
 
@@ -75,7 +76,7 @@ def curve_picture(
 
 def _level_picture(curve: ColumnCurves, classes: list[int], most: float) -> dict[str, Any]:
     assert curve.levels is not None
-    across = _scale(-most, most, 0.0, CURVE_WIDTH)
+    across = _scale(-most, most, LEVEL_NAMES, CURVE_WIDTH)
     spread = np.ptp(curve.by_class, axis=0)
     shown = np.sort(np.argsort(-spread, kind="stable")[:MOST_LEVELS])
     rows = [
@@ -91,6 +92,7 @@ def _level_picture(curve: ColumnCurves, classes: list[int], most: float) -> dict
     height = LEVEL_HEIGHT * len(rows)
     left_out = len(curve.levels) - len(rows)
     size = {"width": CURVE_WIDTH, "height": height, "zero": _short(across(0.0))}
+    size |= {"names": LEVEL_NAMES}
     return {"kind": "category", "rows": rows, "left_out": left_out} | size
 
 

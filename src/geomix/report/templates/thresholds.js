@@ -7,7 +7,7 @@
 
 const MOST_HALVINGS = 60;
 const MOST_DOUBLINGS = 60;
-const SCAN_POINTS = 240;
+const SCAN_POINTS = 96;
 
 /** Whether flips are found exactly: sums over single columns. */
 function hasPieces(model) {
@@ -190,7 +190,7 @@ function distinct(numbers) {
 
 /** Of all crossings those where the winner changes; asked half-way between crossings. */
 function trueFlips(model, cells, j, roots, knots, unit) {
-  const at = (x) => answer(model, cells.map((cell, i) => (i === j ? x : cell))).code;
+  const at = winnerAlong(model, cells, j);
   if (roots.length === 0) return { flips: [], codes: [at(knots[0])] };
   const reach = Math.max(unit, knots[knots.length - 1] - knots[0]);
   const probes = [Math.min(roots[0], knots[0]) - reach];
@@ -204,16 +204,29 @@ function trueFlips(model, cells, j, roots, knots, unit) {
 
 /** Flips between neighbouring points of a scan over the range; narrow stretches may be missed. */
 function scanned(model, cells, j, [low, high]) {
-  const at = (x) => answer(model, cells.map((cell, i) => (i === j ? x : cell))).code;
+  const at = winnerAlong(model, cells, j);
   const flips = [];
   const codes = [at(low)];
   for (let i = 1; i <= SCAN_POINTS; i++) {
     const [a, b] = [i - 1, i].map((n) => low + ((high - low) * n) / SCAN_POINTS);
     const code = at(b);
-    if (code === codes[codes.length - 1]) continue;
     const before = codes[codes.length - 1];
+    if (code === before) continue;
     flips.push(halved((x) => (at(x) === before ? 1 : -1), a, b));
     codes.push(code);
   }
   return { flips, codes, isExact: false };
+}
+
+/** The answer as a function of column j; what the other columns add is summed up once. */
+function winnerAlong(model, cells, j) {
+  const moves = (term) => (term.kind === "grid" ? term.columns.includes(j) : term.column === j);
+  const rest = sumsOf({ ...model, terms: model.terms.filter((term) => !moves(term)) }, cells);
+  const own = model.terms.filter(moves);
+  const row = [...cells];
+  return (x) => {
+    row[j] = x;
+    const sums = sumsOf({ ...model, bias: rest, terms: own }, row);
+    return largest(pool(model, planeScores(model, sums)).scores);
+  };
 }

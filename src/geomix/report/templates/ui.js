@@ -6,6 +6,7 @@
 const { model, reading } = JSON.parse(document.getElementById("page-data").textContent);
 const COLUMNS_FIRST_SHOWN = 12;
 const MOST_BARS = 8;
+const CHANGES_SHOWN = 5;
 const units = reading.columns.map((column) => column.unit);
 const missingShares = reading.columns.map((column) => column.missing_share);
 const state = { cells: [], row: null, isEdited: false, showsAll: false };
@@ -241,10 +242,15 @@ function counterfactualPart() {
     for (const j of controls.keys()) showCell(j);
     show();
   });
-  const list = changes.slice(0, 6).map(([j, cell]) => {
+  const size = ([j, cell]) => {
+    return model.columns[j].kind === "number" ? Math.abs(cell - state.row.cells[j]) / units[j] : 1;
+  };
+  const largestFirst = [...changes].sort((a, b) => size(b) - size(a));
+  const list = largestFirst.slice(0, CHANGES_SHOWN).map(([j, cell]) => {
     return element("li", {}, `${reading.columns[j].name}: ${cellText(j, state.row.cells[j])} → ${cellText(j, cell)}`);
   });
-  if (changes.length > 6) list.push(element("li", {}, `and ${changes.length - 6} columns more`));
+  const rest = changes.length - list.length;
+  if (rest > 0) list.push(element("li", {}, `and ${rest} columns more`));
   return [element("p", {}, title, said, apply), element("ul", { className: "changes" }, ...list)];
 }
 
@@ -280,8 +286,8 @@ function flipText({ flips, codes }, cell) {
   const at = cell ?? flips[0];
   const texts = [];
   const below = flips.filter((flip) => flip < at).length;
-  if (below > 0) texts.push(`below ${shortNumber(flips[below - 1])} ${reading.classes[codes[below - 1]]}`);
-  if (below < flips.length) texts.push(`above ${shortNumber(flips[below])} ${reading.classes[codes[below + 1]]}`);
+  if (below > 0) texts.push(`below ${shortNumber(flips[below - 1])}: ${reading.classes[codes[below - 1]]}`);
+  if (below < flips.length) texts.push(`above ${shortNumber(flips[below])}: ${reading.classes[codes[below + 1]]}`);
   return texts.join("; ");
 }
 
@@ -289,7 +295,7 @@ function levelText(j, { codes }, code) {
   const other = codes.flatMap((one, level) => (one === code ? [] : [level]));
   if (other.length === 0) return "never";
   const named = other.slice(0, 2).map((level) => {
-    return `${reading.columns[j].levels[level]} ${reading.classes[codes[level]]}`;
+    return `${reading.columns[j].levels[level]}: ${reading.classes[codes[level]]}`;
   });
   return named.join("; ") + (other.length > 2 ? `; ${other.length - 2} more` : "");
 }
