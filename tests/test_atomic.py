@@ -166,6 +166,11 @@ target, n_kills = sys.argv[2], int(sys.argv[3])
 models = [case("linear").model, case("spline pairs").model]
 contents = {modelfile.to_bytes(model) for model in models}
 models[0].save(target)
+sync = os.fsync
+def slow_sync(descriptor):  # a slow disk, so that many kills fall between write and rename
+    sync(descriptor)
+    time.sleep(0.003)
+os.fsync = slow_sync
 random.seed(0)
 broken = 0
 for _ in range(n_kills):

@@ -10,8 +10,9 @@ from dataclasses import replace
 import jsonschema
 import numpy as np
 import pytest
-from saved_models import MAKERS, case, exported_rows
+from saved_models import MAKERS, case, exported_rows, numbers
 
+from geomix import GeometricMixtureClassifier
 from geomix.export.c_source import to_c
 from geomix.export.json_model import schema, to_json
 
@@ -114,6 +115,17 @@ def test_json_is_enough_to_answer_in_plain_python(name):
         np.testing.assert_allclose(found, p, rtol=0.0, atol=1e-12)
         told = score.explain(row.tolist())
         assert (label, plane) == (told.label, told.plane)
+
+
+def test_a_column_far_from_zero_with_holes_keeps_its_digits():
+    X, y = numbers()
+    X[:, 0] += 1e9  # a mean of a billion deviations, which must not be taken off by rounding
+    X[::7, 0] = np.nan
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "max_iter": 20, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    document = json.loads(to_json(model))
+    found = [answer(document, row.tolist())[0] for row in X[:30]]
+    np.testing.assert_allclose(found, model.predict_proba(X[:30]), rtol=0.0, atol=1e-12)
 
 
 def test_the_schema_is_a_schema_and_refuses_what_is_not_a_model():

@@ -140,6 +140,29 @@ def test_levels_of_every_kind_come_back(tmp_path):
     assert [type(level) for level in again.levels] == [type(level) for level in levels]
 
 
+@pytest.mark.parametrize("level", [float("nan"), float("inf"), None, (1,), b"x", 1j])
+def test_levels_that_no_file_holds_are_refused(level, tmp_path):
+    model = case("linear mixed").model
+    *others, last = model.table.columns
+    column = replace(last, levels=(level, *last.levels[1:]))
+    odd = replace(model, table=replace(model.table, columns=(*others, column)))
+    with pytest.raises(ModelFileError, match=r"level .* cannot be saved"):
+        odd.save(tmp_path / "m.geomix")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wide_table_with_names_is_saved_whatever_its_size(tmp_path):
+    model = case("constant").model
+    names = tuple(f"c{j}" for j in range(50_000))
+    standardize = replace(model.standardize, n_columns=len(names))
+    table = geomix.schema.numbers_table(names)
+    wide = replace(model, columns=names, table=table, standardize=standardize)
+    wide.save(tmp_path / "m.geomix")
+    with pytest.raises(ModelFileError, match="more than"):
+        geomix.load(tmp_path / "m.geomix")
+    assert geomix.load(tmp_path / "m.geomix", max_columns=50_000).columns == names
+
+
 def test_training_and_edits_are_kept(tmp_path):
     model = (
         case("spline").model.with_edit("clip", column="x0", low=-1.5).with_edit("note", text="é")

@@ -154,6 +154,21 @@ def test_a_header_longer_than_allowed_is_refused_unread(content, length):
     refused(length.to_bytes(8, "little") + content[8:], "header|not a geomix model")
 
 
+def test_a_header_of_16_mib_is_the_longest(content):
+    text, tensors, data = forgery.parts_of(content)
+    room = 16 * 2**20 - int.from_bytes(content[:8], "little")
+    for extra, match in {room - 8: "", room + 8: "at most 16777216"}.items():
+        # A text in place of nothing, in a key that readers ignore.
+        about = {**json.loads(text), "x_long": ""}
+        grown = int.from_bytes(forgery.forged(about, tensors, data)[:8], "little")
+        about["x_long"] = "a" * (extra + int.from_bytes(content[:8], "little") - grown)
+        whole = forgery.forged(about, tensors, data)
+        if match:
+            refused(whole, match)
+        else:
+            assert modelfile.from_bytes(whole).n_features == 3
+
+
 def test_a_header_of_no_length_or_beyond_the_file_is_refused(content):
     refused(bytes(8) + content[8:], "not a geomix model")
     refused((len(content) - 7).to_bytes(8, "little") + content[8:], "truncated")

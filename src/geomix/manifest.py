@@ -56,9 +56,9 @@ def most_values(size: int) -> int:
     return int(size * VALUES_PER_BYTE) + VALUES_ALWAYS
 
 
-def read(text: str, size: int) -> dict[str, Any]:
-    """The manifest of a file of ``size`` bytes, of a version that this release can read."""
-    manifest = strictjson.read(text, most_values(size))
+def read(text: str, most: int) -> dict[str, Any]:
+    """The manifest of at most so many values, of a version that this release can read."""
+    manifest = strictjson.read(text, most)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its manifest is not of the format {FORMAT!r}")
     check_version(manifest)

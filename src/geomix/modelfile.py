@@ -23,6 +23,7 @@ from geomix.errors import ModelFileError
 from geomix.lift import FourierLift, PassThrough
 from geomix.model import GeometricMixture
 from geomix.schema import Table, numbers_table
+from geomix.shelf import Shelf
 
 LARGEST_FILE = 4 * 2**30
 
@@ -60,9 +61,9 @@ def load(
 ) -> GeometricMixture:
     """The model in the file ``path``, exactly as it was saved.
 
-    max_bytes : a larger file is refused unread;  max_columns : so many columns without names are
-    trusted at most (each takes memory that no byte of the file stands for); None: 20,000 and one
-    for every 32 bytes of the file.
+    max_bytes : a larger file is refused unread;  max_columns : so many columns are trusted (each
+    takes some hundred bytes of memory, however little of the file stands for it); None: 20,000 and
+    one for every 32 bytes of the file.
     """
     try:
         with _open_regular(path) as file:
@@ -137,13 +138,14 @@ def _required(model: GeometricMixture) -> list[str]:
 def _read_model(stream: BinaryIO, size: int, max_columns: int | None) -> GeometricMixture:
     header = tensorfile.read_header(stream, size, modelparts.RANKS)
     arrays = tensorfile.read_tensors(stream, header)
-    most = manifest.most_values(size) if max_columns is None else max_columns
-    return build(manifest.read(header.manifest, size), arrays, most)
+    most = manifest.most_values(size)
+    about = manifest.read(header.manifest, max(most, 2 * (max_columns or 0)))
+    return build(about, arrays, most if max_columns is None else max_columns)
 
 
 def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> GeometricMixture:
     """The model that a manifest and tensors describe, with everything checked."""
-    shelf = modelparts.Shelf(arrays)
+    shelf = Shelf(arrays)
     classes = manifest.read_classes(about["classes"])
     n_columns = manifest.count(about, "n_columns")
     table = manifest.read_columns(about["columns"], n_columns, max_columns)

@@ -236,17 +236,23 @@ def _tensor(name: str, entry: Any, ranks: Mapping[str, int]) -> Tensor:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise ModelFileError(f"tensor {name}: expected dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if dtype not in DTYPES if isinstance(dtype, str) else True:
-        raise ModelFileError(f"tensor {name}: dtype {dtype!r} is none of {', '.join(DTYPES)}")
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ModelFileError(f"tensor {name}: dtype {_shown(dtype)} is none of {[*DTYPES]}")
     if not _are_sizes(shape) or len(shape) != ranks[name] or 0 in shape:
         raise ModelFileError(
-            f"tensor {name}: shape {shape!r}, expected {ranks[name]} positive sizes"
+            f"tensor {name}: shape {_shown(shape)}, expected {ranks[name]} positive sizes"
         )
     if not _are_sizes(offsets) or len(offsets) != 2:
-        raise ModelFileError(f"tensor {name}: data_offsets {offsets!r}, expected begin and end")
+        raise ModelFileError(
+            f"tensor {name}: data_offsets {_shown(offsets)}, expected begin and end"
+        )
     if math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize != offsets[1] - offsets[0]:
-        raise ModelFileError(f"tensor {name}: shape {shape!r} does not fill {offsets!r}")
+        raise ModelFileError(f"tensor {name}: shape {shape} does not fill {offsets}")
     return Tensor(name, dtype, tuple(shape), *offsets)
+
+
+def _shown(value: Any) -> str:
+    return ascii(value)[:80]
 
 
 def _are_sizes(sizes: Any) -> bool:

@@ -18,13 +18,14 @@ Shapes: ``weights``, ``missing`` (m,); ``values`` (knots, levels or cells, m).
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import FloatArray
-from geomix.lift import FourierLift
+from geomix.arrays import FloatArray, IntArray
+from geomix.lift import FourierLift, Standardize
 from geomix.model import GeometricMixture
 from geomix.schema import Column, Table, numbers_table
 from geomix.spline import Curve as SplineCurve
@@ -109,7 +110,7 @@ class AdditiveModel:
     def groups(self) -> list[range]:
         """The planes that are pooled together: for each class, those of each member."""
         made = []
-        for first, end in zip(self.class_start[:-1], self.class_start[1:], strict=True):
+        for first, end in itertools.pairwise(self.class_start):
             size = (end - first) // self.n_members
             made += [range(at, at + size) for at in range(first, end, size)]
         return made
@@ -149,53 +150,70 @@ def _affine_terms(
     model: GeometricMixture, table: Table, weights: FloatArray
 ) -> tuple[list[Term], FloatArray]:
     """Terms of sums ``weights`` (m, n_standardised) over standardised columns, and a bias."""
-    standardize, expand = model.standardize, model.expand
+    columns = _over_columns(model.standardize, weights)
+    bias = np.zeros(len(weights))
+    if model.expand is None:
+        zero = np.zeros(len(weights))
+        return [columns.line(j, j, zero) for j in model.standardize.kept.tolist()], bias
+    terms: list[Term] = []
+    for j, column in enumerate(table.columns):
+        outputs = np.flatnonzero(model.expand.column_of == j)
+        if not columns.weights[:, outputs].any():
+            continue
+        # What the column can hold, cell by cell, through the library's own expansion. A number is
+        # tried at its mean, where it adds nothing and only the column "missing" speaks.
+        number = float(columns.mean[outputs[0]])
+        cells = np.zeros((column.n_levels + 2, len(table)))
+        cells[:, j] = [*range(column.n_levels), number, np.nan]
+        added = columns.added(model.expand(cells), outputs)
+        present, missing = added[-2:]
+        if column.kind == "category":
+            terms.append(Levels(j, added[:-2], missing))
+        else:
+            bias = bias + present
+            terms.append(columns.line(j, int(outputs[0]), missing - present))
+    return terms, bias
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Sums ``weights`` (m, n_columns) of (x - mean) / scale; constant columns weigh nothing."""
+
+    weights: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+
+    def added(self, X: FloatArray, some: IntArray) -> FloatArray:
+        """What some of the columns add to the sums, (n_rows, m); NaN adds nothing."""
+        U = (X[:, some] - self.mean[some]) / self.scale[some]
+        added: FloatArray = np.where(np.isnan(U), 0.0, U) @ self.weights[:, some].T
+        return added
+
+    def line(self, column: int, at: int, missing: FloatArray) -> Line:
+        """The term of a raw column that stands at position ``at`` of these."""
+        mean, scale = float(self.mean[at]), float(self.scale[at])
+        return Line(column, mean, scale, self.weights[:, at], missing)
+
+
+def _over_columns(standardize: Standardize, weights: FloatArray) -> _Columns:
+    """The same sums over all columns, before some are left out and the rest is rotated."""
     if standardize.rotation is not None:
         weights = weights @ standardize.rotation
-    whole = np.zeros((len(weights), standardize.n_columns))
-    whole[:, standardize.kept] = weights
-    mean, scale = np.zeros(standardize.n_columns), np.ones(standardize.n_columns)
-    mean[standardize.kept], scale[standardize.kept] = standardize.mean, standardize.scale
-    if expand is None:
-        zero = np.zeros(len(weights))
-        lines = [
-            Line(int(j), float(mean[j]), float(scale[j]), whole[:, j], zero)
-            for j in standardize.kept
-        ]
-        return list(lines), zero
-    terms: list[Term] = []
-    bias = np.zeros(len(weights))
-    for j in range(len(table)):
-        outputs = np.flatnonzero(expand.column_of == j)
-        if not whole[:, outputs].any():
-            continue
-        # The cells a column can have, one at a time, through the library's own expansion.
-        cells = np.zeros((table.columns[j].n_levels + 2, len(table)))
-        cells[:, j] = [*range(table.columns[j].n_levels), 0.0, np.nan]
-        U = (expand(cells)[:, outputs] - mean[outputs]) / scale[outputs]
-        shown = np.where(np.isnan(U), 0.0, U) @ whole[:, outputs].T
-        if table.columns[j].kind == "category":
-            terms.append(Levels(j, shown[:-2], shown[-1]))
-            continue
-        itself = int(outputs[0])  # the others say whether it is missing: constant where it is not
-        present = shown[-2] - whole[:, itself] * ((0.0 - mean[itself]) / scale[itself])
-        bias += present
-        line = Line(
-            j, float(mean[itself]), float(scale[itself]), whole[:, itself], shown[-1] - present
-        )
-        terms.append(line)
-    return terms, bias
+    n_columns, kept = standardize.n_columns, standardize.kept
+    whole = np.zeros((len(weights), n_columns))
+    mean, scale = np.zeros(n_columns), np.ones(n_columns)
+    whole[:, kept], mean[kept], scale[kept] = weights, standardize.mean, standardize.scale
+    return _Columns(whole, mean, scale)
 
 
 # --- the spline lift ---
 
 
 def _spline_terms(lift: SplineLift, weights: FloatArray, table: Table) -> list[Term]:
-    made = (
+    return [
         _spline_term(part, weights[:, start : start + part.n_steps].T, len(table))
         for part, start in zip(lift.parts, lift.step_start[:-1], strict=True)
-    )
-    return list(made)
+    ]
 
 
 def _spline_term(part: Any, weights: FloatArray, n_columns: int) -> Term:
