@@ -67,7 +67,7 @@ def every(values):
 
 
 def test_every_field_of_the_recipe_is_tested_here():
-    tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, "n_planes", "n_knots"}
+    tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, "n_planes", "n_knots", "monotone"}
     assert tested == {field.name for field in fields(Recipe)}
 
 
@@ -83,6 +83,17 @@ def test_some_lifts_are_tried_simple_ones_first():
 @pytest.mark.parametrize("value", [(), ("auto",), ("linear", "cubic"), ("linear", 1), {"linear"}])
 def test_a_tuple_of_anything_but_lifts_is_refused(value):
     refuses("lift", value, "or a tuple of some of the last three")
+
+
+@pytest.mark.parametrize("value", [{}, "dose", ["dose"], 1, True])
+def test_monotone_columns_are_a_dict(value):
+    refuses("monotone", value, "None, or a dict")
+
+
+def test_monotone_columns_leave_fourier_out():
+    wanted = {"dose": {"toxic": 1}}
+    assert Recipe(monotone=wanted).lifts == ("linear", "spline")
+    assert Recipe(monotone=wanted, lift=("linear", "fourier")).lifts == ("linear",)
 
 
 @pytest.mark.parametrize("value", [1, 0, -3, 129, 2.0, "auto", None, True])

@@ -1,150 +1,32 @@
 """A model's planes as sums of shapes over the user's own columns: what makes it readable.
 
-    z_p(x) = b_p + sum_j f_pj(x_j)  (+ what pairs of columns add, under a spline lift that has some)
+    z_p(x) = b_p + sum_j f_pj(x_j)  (+ what pairs of columns add, if a spline lift has some)
 
 Under a linear lift f_pj is a straight line around the column's mean, under a spline lift a
 piecewise-linear curve that goes on flat beyond its outer knots; for a category it is a value for
-each level, and for a missing cell a value of its own. ``NumberShape`` holds lines and curves alike:
-knots, values there, and the two slopes outside. Explanations and all of the geometry work on this
-form and so need not know of lifts; a Fourier model has none (``NoShapes``).
-
-Shapes: P planes, K knots, L levels; rows are encoded (``schema.py``).
+each level, and for a missing cell a value of its own (``shapes.py``). Explanations and all of the
+geometry work on this form and so need not know of lifts; a Fourier model has none (``NoShapes``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import FloatArray
 from geomix.cells import table_of
 from geomix.expand import MISSING, NUMBER
 from geomix.model import GeometricMixture
 from geomix.planes import Planes
+from geomix.shapes import LevelShape, NumberShape, PairShape, Shape
 from geomix.spline import Curve, Levels, Pair, SplineLift
 
 
 class NoShapes(TypeError):
     """The model's planes are not sums over columns, so the question has no exact answer."""
-
-
-@dataclass(frozen=True, eq=False)
-class NumberShape:
-    """A number: piecewise linear through (knots, values), with slopes of its own outside.
-
-    knots : (K,) ascending;  values : (P, K);  outer : (P, 2) slopes before and after;
-    missing : (P,);  scale : standard deviation over the training rows (1 if unknown).
-    """
-
-    column: int
-    name: str
-    knots: FloatArray
-    values: FloatArray
-    outer: FloatArray
-    missing: FloatArray
-    scale: float
-    kind = "number"
-
-    def __call__(self, x: FloatArray) -> FloatArray:
-        """(n,) cells -> (n, P)."""
-        absent = np.isnan(x)
-        at = np.where(absent, self.knots[0], x)
-        low, high = self.knots[0], self.knots[-1]
-        out = self._inner(np.clip(at, low, high))
-        out += np.minimum(at - low, 0.0)[:, None] * self.outer[:, 0]
-        out += np.maximum(at - high, 0.0)[:, None] * self.outer[:, 1]
-        out[absent] = self.missing
-        return out
-
-    def _inner(self, x: FloatArray) -> FloatArray:
-        if len(self.knots) == 1:
-            return np.repeat(self.values.T, len(x), axis=0)
-        left = np.searchsorted(self.knots[1:-1], x, "right")
-        start, end = self.knots[left], self.knots[left + 1]
-        with np.errstate(over="ignore"):  # knots may lie further apart than the largest float
-            unit = np.where(np.isinf(end - start), 0.25, 1.0)
-        part = ((x * unit - start * unit) / (end * unit - start * unit))[:, None]
-        return self.values.T[left] * (1.0 - part) + self.values.T[left + 1] * part
-
-    @cached_property
-    def slopes(self) -> FloatArray:
-        """(P, K + 1): before the first knot, between knots, after the last."""
-        with np.errstate(over="ignore"):
-            inner = np.diff(self.values, axis=1) / np.diff(self.knots)
-        return np.column_stack([self.outer[:, 0], inner, self.outer[:, 1]])
-
-    @property
-    def spread(self) -> FloatArray:
-        """(P,) half the range of a curve, or what a straight line gains in one deviation."""
-        half = np.ptp(self.values, axis=1) / 2.0
-        return np.maximum(half, np.abs(self.outer).max(axis=1) * self.scale)
-
-    @property
-    def direction(self) -> IntArray:
-        """(P,) 1 where a plane's score rises with the column, -1 where it falls, 0 neither."""
-        rises, falls = (self.slopes >= 0.0).all(axis=1), (self.slopes <= 0.0).all(axis=1)
-        return np.where(rises == falls, 0, np.where(rises, 1, -1))
-
-    def minus(self, mean: FloatArray) -> NumberShape:
-        """The shapes less one that is common to all planes: ``mean`` (P,) weights of planes."""
-        return replace(
-            self,
-            values=self.values - mean @ self.values,
-            outer=self.outer - mean @ self.outer,
-            missing=self.missing - mean @ self.missing,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class LevelShape:
-    """A category: a value for each level, (P, L), and for missing, (P,); unknown adds nothing."""
-
-    column: int
-    name: str
-    levels: tuple[str, ...]
-    values: FloatArray
-    missing: FloatArray
-    kind = "category"
-    scale = 1.0
-
-    def __call__(self, x: FloatArray) -> FloatArray:
-        """(n,) codes -> (n, P)."""
-        known = (x >= 0.0) & (x < len(self.levels))
-        out = self.values.T[np.where(known, x, 0).astype(np.intp)] * known[:, None]
-        out[np.isnan(x)] = self.missing
-        return out
-
-    @property
-    def spread(self) -> FloatArray:
-        return np.ptp(self.values, axis=1) / 2.0
-
-    @property
-    def direction(self) -> IntArray:
-        return np.zeros(len(self.values), dtype=np.intp)
-
-    def minus(self, mean: FloatArray) -> LevelShape:
-        return replace(
-            self,
-            values=self.values - mean @ self.values,
-            missing=self.missing - mean @ self.missing,
-        )
-
-
-Shape: TypeAlias = "NumberShape | LevelShape"
-
-
-@dataclass(frozen=True, eq=False)
-class PairShape:
-    """What two columns add together: a value for each cell of their grid, (P, n_cells)."""
-
-    part: Pair
-    values: FloatArray
-
-    def __call__(self, encoded: FloatArray) -> FloatArray:
-        return self.values.T[self.part.codes(encoded)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +107,14 @@ def additive(model: GeometricMixture) -> Additive:
     return Additive(shapes, pairs, model.planes, model.sharpness, model.temperature)
 
 
+def pairless(model: GeometricMixture) -> Additive:
+    """The additive form, for questions that a pair of columns makes too hard."""
+    form = additive(model)
+    if form.pairs:
+        raise NoShapes("A spline lift with pairs of columns has no exact geometry; fit without.")
+    return form
+
+
 # --- linear: lines around the mean, and 0/1 columns back into one column each ---
 
 
@@ -283,10 +173,14 @@ def _spline_shapes(
         W = weights[:, start : start + part.n_steps]
         if isinstance(part, Pair):
             pairs.append(PairShape(part, W @ part.bin_phi().T))
-        elif isinstance(part, Curve):
-            made[part.column] = _curve(part, W, table.columns[part.column])
-        else:
-            made[part.column] = _level_values(part, W, table.columns[part.column])
+            continue
+        column = table.columns[part.column]
+        shape = (
+            _curve(part, W, column) if isinstance(part, Curve) else _level_values(part, W, column)
+        )
+        # A merged model (``editing.merge``) has several parts over one column.
+        before = made.get(part.column)
+        made[part.column] = shape if before is None else before.plus(shape)
     shapes = [
         made.get(j) or _flat(j, column, len(weights)) for j, column in enumerate(table.columns)
     ]

@@ -24,9 +24,8 @@ from geomix.cells import class_code, encoded_rows
 from geomix.lift import IdentityLift, PassThrough, Standardize
 from geomix.model import GeometricMixture
 from geomix.planes import Planes, class_starts
+from geomix.pooling import soft_or
 from geomix.spline import SplineLift
-
-LEAST_SHARE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +55,11 @@ def without_plane(model: GeometricMixture, label: Any, plane: int) -> Edit:
     edited = _with_planes(model, planes.weights[kept], planes.biases[kept], _fewer(planes, code, 1))
 
     def formula(encoded: FloatArray) -> FloatArray:
-        a = model.answer("responsibilities", encoded)[:, index]
-        change = np.zeros((len(encoded), planes.n_classes))
-        with np.errstate(divide="ignore"):
-            change[:, code] = np.log1p(-a) / (model.sharpness * model.temperature)
-        return change
+        # log(1 - a) as a difference of soft-ORs: an a of nearly one has no digits left.
+        Z = model.answer("plane_scores", encoded)
+        own = np.flatnonzero(planes.class_of == code)
+        fall = _soft_or(model, Z[:, own[own != index]]) - _soft_or(model, Z[:, own])
+        return _of_class(model, code, fall)
 
     return Edit(model, edited, f"without plane {plane} of {label}", formula)
 
@@ -90,14 +89,11 @@ def merge_planes(
     edited = _with_planes(model, weights[kept], biases[kept], fewer)
 
     def formula(encoded: FloatArray) -> FloatArray:
-        A = model.answer("responsibilities", encoded)[:, indices]
-        within = A.sum(axis=1)
-        shares_now = np.maximum(A / np.maximum(within, LEAST_SHARE)[:, None], 1e-300)
-        fall = (q * (np.log(q) - np.log(shares_now))).sum(axis=1)  # KL(q || a), the set's fall
-        change = np.zeros((len(encoded), old.n_classes))
-        # Of the class's sum the set's part shrinks by exp(-KL).
-        change[:, code] = np.log1p(within * np.expm1(-fall)) / (k * model.temperature)
-        return change
+        Z = model.answer("plane_scores", encoded)
+        own = np.flatnonzero(old.class_of == code)
+        one = Z[:, indices] @ q + entropy  # the set's soft-OR less KL(q || a) / k
+        after = np.column_stack([one, Z[:, np.setdiff1d(own, indices)]])
+        return _of_class(model, code, _soft_or(model, after) - _soft_or(model, Z[:, own]))
 
     names = ", ".join(map(str, planes))
     return Edit(model, edited, f"planes {names} of {label} merged into one", formula)
@@ -243,6 +239,18 @@ def _plane_index(model: GeometricMixture, label: Any, plane: int) -> tuple[int, 
     if not isinstance(plane, (int, np.integer)) or not 0 <= plane < n_planes:
         raise ValueError(f"Got plane {plane!r} of {label!r}; expected one of 0 to {n_planes - 1}.")
     return code, int(model.planes.class_start[code] + plane)
+
+
+def _soft_or(model: GeometricMixture, Z: FloatArray) -> FloatArray:
+    """Of some planes' scores, (n, m) -> (n,)."""
+    return soft_or(Z, class_starts([Z.shape[1]]), model.sharpness)[:, 0]
+
+
+def _of_class(model: GeometricMixture, code: int, rise: FloatArray) -> FloatArray:
+    """(n, C) changes of s / T where one class's score rises by so much, (n,)."""
+    change = np.zeros((len(rise), model.planes.n_classes))
+    change[:, code] = rise / model.temperature
+    return change
 
 
 def _fewer(planes: Planes, code: int, n: int) -> IntArray:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from geomix import contributions, findings
-from geomix.additive import Additive, NumberShape, Shape, additive
+from geomix.additive import Additive, additive
 from geomix.arrays import FloatArray
 from geomix.cells import class_codes, encoded_rows
 from geomix.model import GeometricMixture
 from geomix.plane_cards import AnsweredRows, PlaneCard, answered_rows, plane_cards
+from geomix.shapes import NumberShape, Shape
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 CARDS_SHOWN = 24

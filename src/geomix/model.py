@@ -30,8 +30,9 @@ from geomix.scoring import Predictor, Scorer, TableScorer
 if TYPE_CHECKING:
     from geomix.drift import Drift
     from geomix.editing import Edit
-    from geomix.geometry.certificate import Certificates, ProbabilityIntervals
+    from geomix.geometry.certificate import Certificates
     from geomix.geometry.counterfactual import Counterfactual
+    from geomix.geometry.intervals import ProbabilityIntervals
     from geomix.geometry.monotone import MonotoneCheck
     from geomix.geometry.regions import Rules
     from geomix.geometry.thresholds import Thresholds
@@ -199,8 +200,8 @@ class GeometricMixture:
         return certify(self, X, norm, **options)
 
     def probability_intervals(self, X: Any, errors: Any) -> ProbabilityIntervals:
-        """Probabilities under errors of measurement: see ``geometry.certificate``."""
-        from geomix.geometry.certificate import probability_intervals
+        """Probabilities under errors of measurement: see ``geometry.intervals``."""
+        from geomix.geometry.intervals import probability_intervals
 
         return probability_intervals(self, X, errors)
 

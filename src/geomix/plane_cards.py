@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive, LevelShape, additive
+from geomix.additive import Additive, additive
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.cells import decoded_row, table_of
 from geomix.contributions import by_raw_column, plane_gradients, standardised
 from geomix.local_explanation import plane_places
 from geomix.model import GeometricMixture
+from geomix.shapes import LevelShape
 from geomix.small_tables import plain
 
 STEADY = 0.95  # share of rows with one sign of the gradient that makes a direction

@@ -57,6 +57,7 @@ PAPER: Mapping[str, Any] = {
     "calibrate": True,
     "refit": False,
     "n_members": 1,
+    "monotone": None,
 }
 
 

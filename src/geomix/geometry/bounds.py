@@ -21,11 +21,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomix.additive import Additive, NumberShape
+from geomix.additive import Additive
 from geomix.arrays import FloatArray
-from geomix.geometry.moves import FAR, Aim, Moves
+from geomix.geometry.moves import FAR, Moves
 from geomix.geometry.projection import Nearest, nearest_point
+from geomix.geometry.search import Aim
 from geomix.planes import Planes
+from geomix.shapes import NumberShape
 
 STEPS = 40
 
@@ -60,7 +62,7 @@ def _bound_against(moves: Moves, target: int, rival: int, norm: float) -> float:
         """Value of the bound, and how much is still needed there."""
         change = moves.cheapest(v, multiplier, norm)
         a, b = moves.at_a[change.segments], moves.at_b[change.segments]
-        part = (change.t - moves.t_a[change.segments]) / moves._safe_width[change.segments]
+        part = (change.t - moves.t_a[change.segments]) / moves.safe_width[change.segments]
         gained = float(((1.0 - part) * v[a] + part * v[b]).sum())
         cost = float(moves.c0[change.segments].sum())
         cost += float(change.t @ change.t) if norm == 2.0 else float(np.abs(change.t).sum())

@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive, LevelShape
+from geomix.additive import Additive
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.cells import table_of
 from geomix.geometry.bounds import member_extreme
-from geomix.geometry.moves import class_scores
+from geomix.geometry.search import class_scores
 from geomix.model import GeometricMixture
 from geomix.plane_cards import leads
+from geomix.shapes import LevelShape
 
 ROUNDING = 1e-9
 

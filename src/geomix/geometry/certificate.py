@@ -25,22 +25,18 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive, NumberShape
+from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.cells import column_place, encoded_rows
-from geomix.geometry.bounds import member_extreme, plane_programs, soft_slack, straight_slopes
-from geomix.geometry.counterfactual import pairless
+from geomix.cells import encoded_rows
+from geomix.geometry.bounds import plane_programs, soft_slack, straight_slopes
+from geomix.geometry.falls import LARGEST_RADIUS, ROUNDING, radius_by_columns
 from geomix.geometry.freedom import unit_sizes
-from geomix.geometry.moves import class_scores
 from geomix.geometry.projection import DUAL
 from geomix.model import GeometricMixture
 from geomix.pooling import pool
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 NORMS = {1: 1.0, 2: 2.0, np.inf: np.inf, "l1": 1.0, "l2": 2.0, "inf": np.inf}
-LARGEST_RADIUS = 1e6
-HALVINGS = 50
-ROUNDING = 1e-9  # taken off every radius, relative to the sizes it was made from
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +116,7 @@ def certify(
             )
         radius = np.array(
             [
-                _radius_by_columns(form, row, c, p, unit)
+                radius_by_columns(form, row, c, p, unit)
                 for row, c in zip(encoded, labels, strict=True)
             ]
         )
@@ -141,9 +137,6 @@ def _can_move(form: Additive, encoded: FloatArray) -> BoolArray:
     """(n, n_columns) which cells are numbers that are there."""
     is_number = np.array([shape.kind == "number" for shape in form.shapes])
     return is_number & ~np.isnan(encoded)
-
-
-# --- lines: closed forms ---
 
 
 def _radius_by_planes(
@@ -211,221 +204,3 @@ def _exact_radii(
                 elif one.point is not None:
                     hard = min(hard, float(np.linalg.norm(one.point, norm)))
     return soft * (1.0 - ROUNDING), hard
-
-
-# --- curves: the margin's fall by columns ---
-
-
-def _radius_by_columns(
-    form: Additive, row: FloatArray, code: int, norm: float, unit: FloatArray
-) -> float:
-    S = class_scores(form, form.scores(row[None, :])[0])
-    radius = LARGEST_RADIUS
-    for k in range(form.planes.n_classes):
-        if k != code:
-            margin = float(S[code] - S[k])
-            margin -= ROUNDING * (1.0 + abs(margin))
-            falls = _falls(form, row, code, k, unit)
-            radius = min(radius, _largest_radius(falls, margin, norm, radius))
-    return radius
-
-
-@dataclass(frozen=True, eq=False)
-class _Falls:
-    """How much moving one column by t, to one side, may take off the margin: linear between the
-    points t (ascending from 0) and after the last at slope ``after``."""
-
-    t: FloatArray
-    fall: FloatArray
-    after: float
-
-    def at(self, r: float) -> float:
-        """At the distance r itself."""
-        if r > self.t[-1]:
-            return float(self.fall[-1] + self.after * (r - self.t[-1]))
-        return float(np.interp(r, self.t, self.fall))
-
-    def largest(self, r: float) -> float:
-        """Within the distance r."""
-        inside = self.fall[self.t <= r]
-        return max(float(inside.max()), self.at(r), 0.0)
-
-    def rate(self, r: float) -> float:
-        """Largest fall per distance within r: of chords, at their ends."""
-        inside = (self.t <= r) & (self.t > 0.0)
-        rates = self.fall[inside] / self.t[inside]
-        return max(float(rates.max(initial=0.0)), self.at(r) / r if r > 0.0 else 0.0)
-
-
-def _falls(
-    form: Additive, row: FloatArray, code: int, rival: int, unit: FloatArray
-) -> list[list[_Falls]]:
-    """Both sides of every number that is there."""
-    made = []
-    for j, shape in enumerate(form.shapes):
-        if isinstance(shape, NumberShape) and not np.isnan(row[j]):
-            sides = [_side(form, shape, row[j], code, rival, unit[j], s) for s in (-1, 1)]
-            made.append(sides)
-    return made
-
-
-def _side(
-    form: Additive, shape: NumberShape, x: float, code: int, rival: int, unit: float, sign: int
-) -> _Falls:
-    knots = shape.knots[sign * shape.knots > sign * x]
-    points = np.concatenate([[x], knots[::sign]])
-    F = shape(points)
-    F -= F[0]
-    slope = sign * shape.outer[:, (sign + 1) // 2] * unit
-    both = np.vstack([F, slope])
-    fall = member_extreme(form.planes, both, rival, largest=True)
-    fall = fall - member_extreme(form.planes, both, code, largest=False)
-    return _Falls(sign * (points - x) / unit, fall[:-1], float(fall[-1]))
-
-
-def _largest_radius(falls: list[list[_Falls]], margin: float, norm: float, most: float) -> float:
-    """The largest r whose fall leaves a margin; that fall only grows with r."""
-    if margin <= 0.0:
-        return 0.0
-
-    def fall(r: float) -> float:
-        if norm == np.inf:
-            return sum(max(side.largest(r) for side in sides) for sides in falls)
-        rates = np.array([max(side.rate(r) for side in sides) for sides in falls])
-        return r * float(np.linalg.norm(rates, DUAL[norm])) if len(rates) else 0.0
-
-    if fall(most) < margin:
-        return most
-    low, high = 0.0, most
-    for _ in range(HALVINGS):
-        # In proportion first: radii lie many powers of ten below ``most``.
-        middle = np.sqrt(low * high) if low > 0.0 else high / 16.0
-        low, high = (middle, high) if fall(middle) < margin else (low, middle)
-        if high - low <= 1e-6 * high:
-            break
-    return low
-
-
-# --- probabilities under measurement error ---
-
-
-@dataclass(frozen=True, eq=False)
-class ProbabilityIntervals:
-    """low, probability, high : (n, C). Whatever rows within the stated errors are asked, the
-    model's probabilities stay between ``low`` and ``high``."""
-
-    classes: tuple[Any, ...]
-    low: FloatArray
-    probability: FloatArray
-    high: FloatArray
-
-    @property
-    def is_certain(self) -> BoolArray:
-        """(n,) rows whose answer no error within the stated ones changes."""
-        best = self.probability.argmax(axis=1)
-        rows = np.arange(len(best))
-        others = self.high.copy()
-        others[rows, best] = -np.inf
-        certain: BoolArray = self.low[rows, best] > others.max(axis=1)
-        return certain
-
-    def to_frame(self) -> Any:
-        return frame_of(self._records(), HEADINGS)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"rows": plain(self._records())}
-
-    def to_html(self) -> str:
-        return html_of("intervals", [self._table()])
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def __str__(self) -> str:
-        return str(self._table())
-
-    def _records(self) -> list[dict[str, Any]]:
-        parts = (self.low, self.probability, self.high)
-        return [
-            dict(zip(HEADINGS, (i, label, *(float(part[i, c]) for part in parts)), strict=True))
-            for i in range(len(self.low))
-            for c, label in enumerate(self.classes)
-        ]
-
-    def _table(self) -> SmallTable:
-        rows = tuple(tuple(one.values()) for one in self._records())
-        return SmallTable("Probabilities under the stated errors", HEADINGS, rows)
-
-
-HEADINGS = ("row", "label", "low", "probability", "high")
-
-
-def probability_intervals(
-    model: GeometricMixture, X: Any, errors: Mapping[Any, float]
-) -> ProbabilityIntervals:
-    """Bounds of every probability when each named column may be off by up to its error, in its
-    own units, all at once.
-
-    p_c = 1 / (1 + sum_k exp(S_k - S_c)), and S_k - S_c grows by no more than, over the planes of
-    both, sum_j max over |d_j| <= e_j of the difference: exact for one plane per class.
-    """
-    form = pairless(model)
-    encoded = encoded_rows(model, X)
-    box = _box(model, form, errors)
-    P = model.answer("predict_proba", encoded)
-    low, high = np.empty_like(P), np.empty_like(P)
-    for i, row in enumerate(encoded):
-        grow = _growth(form, row, box) / form.temperature
-        S = class_scores(form, form.scores(row[None, :])[0]) / form.temperature
-        gap = S[None, :] - S[:, None]  # [c, k] = S_k - S_c
-        most, least = gap + grow, gap - grow.T
-        np.fill_diagonal(most, 0.0)
-        np.fill_diagonal(least, 0.0)
-        with np.errstate(over="ignore"):
-            low[i] = 1.0 / np.exp(most).sum(axis=1)
-            high[i] = 1.0 / np.exp(least).sum(axis=1)
-    return ProbabilityIntervals(
-        tuple(model.classes.tolist()),
-        np.minimum(low * (1.0 - ROUNDING), P),
-        P,
-        np.maximum(np.minimum(high * (1.0 + ROUNDING), 1.0), P),
-    )
-
-
-def _box(model: GeometricMixture, form: Additive, errors: Mapping[Any, float]) -> FloatArray:
-    """(n_columns,) half-widths."""
-    box = np.zeros(len(form.shapes))
-    for column, error in errors.items():
-        j = column_place(model, column)
-        if form.shapes[j].kind == "category":
-            raise ValueError(f"Column {column!r} is a category; errors are of numbers.")
-        if not 0.0 <= float(error) < np.inf:
-            raise ValueError(f"Got error {error!r} of {column!r}; expected a number of at least 0.")
-        box[j] = float(error)
-    return box
-
-
-def _growth(form: Additive, row: FloatArray, box: FloatArray) -> FloatArray:
-    """[c, k]: by how much s_k - s_c may grow within the box, (C, C)."""
-    planes = form.planes
-    straight = straight_slopes(form)
-    n_classes = planes.n_classes
-    grow = np.zeros((n_classes, n_classes))
-    if straight is not None and planes.n_members == 1:
-        reach = straight * np.where(np.isnan(row), 0.0, box)
-        between = np.abs(reach[None] - reach[:, None]).sum(axis=2)
-        starts = planes.class_start[:-1]
-        by_row = np.maximum.reduceat(between, starts, axis=0)
-        most: FloatArray = np.maximum.reduceat(by_row, starts, axis=1)
-        return most
-    for j in np.flatnonzero((box > 0.0) & ~np.isnan(row)):
-        shape = form.shapes[j]
-        assert isinstance(shape, NumberShape)
-        inner = shape.knots[np.abs(shape.knots - row[j]) < box[j]]
-        F = shape(np.concatenate([[row[j]], inner, [row[j] - box[j], row[j] + box[j]]]))
-        F -= F[0]
-        up = np.stack([member_extreme(planes, F, c, largest=True) for c in range(n_classes)])
-        down = np.stack([member_extreme(planes, F, c, largest=False) for c in range(n_classes)])
-        # The value at the row itself is zero, so the largest is never below.
-        grow += (up[None] - down[:, None]).max(axis=2)
-    return grow

@@ -19,22 +19,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
-from geomix.additive import Additive, NoShapes, additive
+from geomix.additive import Additive, pairless
 from geomix.arrays import FloatArray, IntArray
 from geomix.cells import class_code, decoded_row, encoded_row
 from geomix.geometry.bounds import bound_by_columns, plane_programs, soft_slack, straight_slopes
 from geomix.geometry.freedom import Freedom, freedom
-from geomix.geometry.moves import Aim, Change, Moves, moves_of, search
-from geomix.geometry.projection import nearest_point
+from geomix.geometry.moves import Moves, moves_of
+from geomix.geometry.search import Aim
+from geomix.geometry.tightening import best_change
 from geomix.model import GeometricMixture
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 NORMS = {"l1": 1.0, "l2": 2.0}
 LEADS = (1e-9, 1e-7, 1e-5, 1e-3)  # of a score: more where rounding has eaten the one before
-POLISH_STEPS = 8
-MOST_STARTS = 6
 
 
 @dataclass(frozen=True)
@@ -164,14 +162,6 @@ def counterfactual(
     return _told(task, best, bound, norm, now, target)
 
 
-def pairless(model: GeometricMixture) -> Additive:
-    """The additive form, for questions that a pair of columns makes too hard."""
-    form = additive(model)
-    if form.pairs:
-        raise NoShapes("A spline lift with pairs of columns has no exact geometry; fit without.")
-    return form
-
-
 @dataclass(frozen=True, eq=False)
 class _Task:
     model: GeometricMixture
@@ -236,7 +226,7 @@ def _restricted(task: _Task, columns: IntArray) -> Moves:
 def _with_lead(task: _Task, moves: Moves, code: int) -> tuple[FloatArray, float] | None:
     """The changed row and its distance, once the model itself agrees with the answer."""
     for lead in LEADS:
-        change = _best_change(moves, Aim(code, lead), task.norm)
+        change = best_change(moves, Aim(code, lead), task.norm)
         if change is None:
             return None
         row = moves.changed_row(change)
@@ -254,194 +244,11 @@ def _distance(task: _Task, row: FloatArray) -> float:
     return float(np.linalg.norm(t, task.norm))
 
 
-# --- searching ---
-
-
-def _best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
-    """The cheapest of what several starts lead to, each made exact within its segments."""
-    stay = moves.cheapest(np.zeros(len(moves.values)), 0.0, 2.0)
-    if aim.is_met(moves.form, moves.scores(stay)):
-        return stay
-    best: Change | None = None
-    cost = np.inf
-    for start in _from_planes(moves, aim, norm):
-        change = polished(moves, aim, norm, start)
-        if moves.cost(change, norm) < cost:
-            best, cost = change, moves.cost(change, norm)
-    if best is not None:
-        return best
-    for A in _starts(moves, aim):
-        for metric in {2.0, norm}:
-            found = search(moves, aim, metric, A)
-            if found is None:
-                continue
-            change = polished(moves, aim, norm, found)
-            if moves.cost(change, norm) < cost:
-                best, cost = change, moves.cost(change, norm)
-    return best
-
-
-def _from_planes(moves: Moves, aim: Aim, norm: float) -> list[Change]:
-    """Valid changes of a linear model's numbers: one convex program for each plane of the target.
-
-    Where z_m leads every plane of the other classes by log(M) / k, the soft model agrees.
-    """
-    form = moves.form
-    straight = straight_slopes(form)
-    if straight is None or (moves.c0 > 0.0).any() or form.planes.n_members > 1:
-        return []
-    stay = moves.cheapest(np.zeros(len(moves.values)), 0.0, 2.0)
-    slopes = moves.slopes(stay.segments)
-    low, high = moves.cell_low[stay.segments], moves.cell_high[stay.segments]
-    Z = moves.scores(stay) - stay.t @ slopes
-    # A little more than is asked, so that the solver's rounding leaves a valid start.
-    lead = aim.lead + 1e-7 * (1.0 + float(np.abs(Z).max()))
-    lead += max(soft_slack(form, k) for k in range(form.planes.n_classes))
-    found = plane_programs(form, Z, slopes.T, aim.target, norm, low, high, -lead)
-    points = sorted(
-        (one.point for one in found if one.point is not None),
-        key=lambda t: float(np.linalg.norm(t, norm)),
-    )
-    changes = [
-        _settled(moves, stay.segments, moves._columns, np.clip(t, low, high), stay)
-        for t in points[:MOST_STARTS]
-    ]
-    return [one for one in changes if aim.is_met(form, moves.scores(one))]
-
-
-def _starts(moves: Moves, aim: Aim) -> list[FloatArray]:
-    """Responsibilities to set out with: those of the row, and each plane of the target alone."""
-    form = moves.form
-    planes = form.planes
-    A = planes.pooled(moves.Z[None, :], form.sharpness)[1][0]
-    own = np.flatnonzero(planes.class_of == aim.target)
-    starts = [A]
-    if len(own) == 1 or planes.n_members > 1:
-        return starts
-    for m in own[np.argsort(-moves.Z[own])][:MOST_STARTS]:
-        alone = np.where(planes.class_of == aim.target, 0.0, A)
-        alone[m] = 1.0
-        starts.append(alone)
-    return starts[1:] if len(own) <= MOST_STARTS else starts
-
-
-def polished(moves: Moves, aim: Aim, norm: float, change: Change) -> Change:
-    """The nearest change within the linear pieces that ``change`` lies in.
-
-    Levels stay. In turn the margins are replaced by their tangents (exact but for the curvature of
-    the soft-OR), the nearest point that fulfils those is taken, and pulled back towards the last
-    valid one as far as the soft model asks.
-    """
-    segments, form = change.segments, moves.form
-    free = np.flatnonzero(moves.cell_high[segments] > moves.cell_low[segments])
-    if not len(free):
-        return change
-    slopes = moves.slopes(segments)[free]
-    low, high = moves.cell_low[segments][free], moves.cell_high[segments][free]
-    base = moves.scores(change) - change.t[free] @ slopes
-    t = change.t[free]
-    for _ in range(POLISH_STEPS):
-        target = _tangent_point(form, aim, base + t @ slopes, slopes, t, norm, low, high)
-        if target is None:
-            break
-        moved = _pulled_back(form, aim, base, slopes, t, target)
-        gain = np.linalg.norm(t, norm) - np.linalg.norm(moved, norm)
-        if gain <= 0.0:
-            break
-        t = moved
-        if gain <= 1e-9 * np.linalg.norm(t, norm):
-            break
-    return _settled(moves, segments, free, t, change)
-
-
-def _settled(
-    moves: Moves, segments: IntArray, free: IntArray, t: FloatArray, before: Change
-) -> Change:
-    """The change with t in its free columns, each in the segment that holds it."""
-    whole = before.t.copy()
-    whole[free] = t
-    found = segments.copy()
-    for j in free[
-        (whole[free] < moves.t_a[segments[free]]) | (whole[free] > moves.t_b[segments[free]])
-    ]:
-        first, end = moves.column_start[j : j + 2]
-        inside = np.flatnonzero(
-            (moves.t_a[first:end] <= whole[j]) & (whole[j] <= moves.t_b[first:end])
-        )
-        found[j] = first + (inside[0] if len(inside) else 0)
-    return Change(found, whole)
-
-
-def _tangent_point(
-    form: Additive,
-    aim: Aim,
-    Z: FloatArray,
-    slopes: FloatArray,
-    t: FloatArray,
-    norm: float,
-    low: FloatArray,
-    high: FloatArray,
-) -> FloatArray | None:
-    """The nearest t whose margins, by their tangents at the present t, are wide enough."""
-    planes = form.planes
-    margins = aim.margins(form, Z)
-    A = planes.pooled(Z[None, :], form.sharpness)[1][0]
-    rivals = [k for k in range(planes.n_classes) if k != aim.target]
-    sign = (planes.class_of == aim.target) * 1.0
-    D = np.stack([A * (sign - (planes.class_of == k)) for k in rivals])
-    G = D @ slopes.T
-    h = aim.lead - margins[rivals] + G @ t
-    return _bounded_nearest(G, h, norm, low, high)
-
-
-def _bounded_nearest(
-    G: FloatArray, h: FloatArray, norm: float, low: FloatArray, high: FloatArray
-) -> FloatArray | None:
-    """The nearest point; limits are brought in only where a point without them breaks them."""
-    if norm != 2.0:
-        return nearest_point(G, h, norm, low, high).point
-    held = (low > 0.0) | (high < 0.0)
-    for _ in range(len(low) + 1):
-        at_low, at_high = np.where(held, low, -np.inf), np.where(held, high, np.inf)
-        point = nearest_point(G, h, norm, at_low, at_high).point
-        if point is None:
-            return None
-        broken = (point < low - 1e-12) | (point > high + 1e-12)
-        if not (broken & ~held).any():
-            return np.clip(point, low, high)
-        held = held | broken
-    return None
-
-
-def _pulled_back(
-    form: Additive,
-    aim: Aim,
-    base: FloatArray,
-    slopes: FloatArray,
-    valid: FloatArray,
-    to: FloatArray,
-) -> FloatArray:
-    """The point nearest to ``to`` on the way from a valid point that is valid still."""
-    start, rise = base + valid @ slopes, (to - valid) @ slopes
-
-    def excess(part: float) -> float:
-        return float(aim.margins(form, start + part * rise).min()) - aim.lead
-
-    if excess(1.0) >= 0.0:
-        return to
-    if excess(0.0) <= 0.0:
-        return valid
-    part = brentq(excess, 0.0, 1.0, xtol=1e-12)
-    while excess(part) < 0.0:  # the root is one to rounding: a little to the valid side of it
-        part -= 1e-12 + 1e-9 * part
-    return valid + max(part, 0.0) * (to - valid)
-
-
 def _column_sets(task: _Task, moves: Moves, code: int) -> list[IntArray | None]:
     """Which columns may change: all (None), or sets of at most ``sparse`` to try."""
     if task.sparse is None:
         return [None]
-    change = _best_change(moves, Aim(code, LEADS[0]), task.norm)
+    change = best_change(moves, Aim(code, LEADS[0]), task.norm)
     n_columns = len(task.row)
     if task.sparse == 1:
         return [np.array([j]) for j in range(n_columns)]
@@ -458,7 +265,7 @@ def _column_sets(task: _Task, moves: Moves, code: int) -> list[IntArray | None]:
     sets.append(np.argsort(-potential, kind="stable")[: task.sparse])
     if change is not None:
         a, b = moves.at_a[change.segments], moves.at_b[change.segments]
-        part = (change.t - moves.t_a[change.segments]) / moves._safe_width[change.segments]
+        part = (change.t - moves.t_a[change.segments]) / moves.safe_width[change.segments]
         gained = (1.0 - part) * gain[a] + part * gain[b]
         sets.append(np.argsort(-gained, kind="stable")[: task.sparse])
     return sets

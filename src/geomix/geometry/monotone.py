@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import NumberShape
+from geomix.additive import pairless
 from geomix.arrays import FloatArray
 from geomix.cells import encoded_rows, table_of
 from geomix.geometry.bounds import member_extreme
-from geomix.geometry.counterfactual import pairless
 from geomix.model import GeometricMixture
 from geomix.order import Direction, read_directions
+from geomix.shapes import NumberShape
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 

@@ -1,36 +1,29 @@
-"""All changes of one row as a table, and the search for a cheap one that changes the answer.
+"""All changes of one row as a table.
 
 A column's domain is cut into segments on which every plane's shape is linear: between knots, or a
-single level. With t the change in units of ``Freedom.scale``, a segment costs c0 + t^2 (or c0 +
-|t|) and adds F_a + (F_b - F_a) (t - t_a) / (t_b - t_a) to the planes' scores. For weights D of
-the planes and a multiplier l the cheapest change of every column by itself,
+single level. With t the change in units of ``Freedom.scale``, a segment costs c0 + t^2 (or
+c0 + |t|) and adds F_a + (F_b - F_a) (t - t_a) / (t_b - t_a) to the planes' scores. For a gain h of
+every point and a multiplier l the cheapest change of every column by itself,
 
-    min over t of  cost(t) - l D . F(t),
+    min over t of  cost(t) - l h(t),
 
-is closed form on every segment, so one l costs one pass over the table. ``search`` raises l until
-the *soft* model gives the target, narrows it, takes the responsibilities found there as the new D
-and starts again: the soft-OR is the largest sum_m a_m z_m + H(a) / k over all a, so every such
-step can only improve on what the weights before could see.
+is closed form on every segment, so one l costs one pass over the table.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive, NumberShape
+from geomix.additive import Additive
 from geomix.arrays import FloatArray, IntArray
 from geomix.geometry.freedom import Freedom
+from geomix.shapes import NumberShape
 
 FAR = 1e4  # deviations: further than this no row is looked for along a straight line
-ROUNDS = 6
-MOST_FAILURES = 12
-STEP = 4.0
-STEPS_UP = 40
-STEPS_DOWN = 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +59,11 @@ class Moves:
         return self.t_b - self.t_a
 
     @cached_property
-    def _safe_width(self) -> FloatArray:
+    def safe_width(self) -> FloatArray:
         return np.where(self.width > 0.0, self.width, 1.0)
 
     @cached_property
-    def _columns(self) -> IntArray:
+    def columns(self) -> IntArray:
         return np.arange(len(self.column_start) - 1)
 
     @cached_property
@@ -80,13 +73,13 @@ class Moves:
     def slopes(self, segments: IntArray) -> FloatArray:
         """(n, P) rise of the planes' scores per unit of t."""
         rise = self.F[self.at_b[segments]] - self.F[self.at_a[segments]]
-        slopes: FloatArray = rise / self._safe_width[segments, None]
+        slopes: FloatArray = rise / self.safe_width[segments, None]
         return slopes
 
     def cheapest(self, h: FloatArray, multiplier: float, norm: float) -> Change:
         """Every column's cheapest change at one multiplier; h : (n_points,) gain of a point."""
         h_a, h_b = h[self.at_a], h[self.at_b]
-        slope = (h_b - h_a) / self._safe_width
+        slope = (h_b - h_a) / self.safe_width
         if norm == 2.0:
             t = np.clip(0.5 * multiplier * slope, self.t_a, self.t_b)
             value = self.c0 + t * t - multiplier * (h_a + slope * (t - self.t_a))
@@ -97,13 +90,13 @@ class Moves:
             value = self.c0 + np.minimum(value_a, value_b)
         best = np.minimum.reduceat(value, self.column_start[:-1])
         hits = np.flatnonzero(value == best[self.column_of])
-        segments = hits[np.searchsorted(self.column_of[hits], self._columns)]
+        segments = hits[np.searchsorted(self.column_of[hits], self.columns)]
         return Change(segments, t[segments])
 
     def scores(self, change: Change) -> FloatArray:
         """(P,) plane scores after a change."""
         a, b = self.at_a[change.segments], self.at_b[change.segments]
-        part = (change.t - self.t_a[change.segments]) / self._safe_width[change.segments]
+        part = (change.t - self.t_a[change.segments]) / self.safe_width[change.segments]
         scores: FloatArray = self.Z + (1.0 - part) @ self.F[a] + part @ self.F[b]
         return scores
 
@@ -215,119 +208,3 @@ def _points(shape: NumberShape, x: float, low: float, high: float, scale: float)
         ends.append(high if np.isfinite(high) else max(x, shape.knots[-1]) + FAR * scale)
     points = np.concatenate([shape.knots, ends])
     return np.unique(np.clip(points, low, high))
-
-
-def class_scores(form: Additive, Z: FloatArray) -> FloatArray:
-    """s_c of one row from its plane scores: (P,) -> (C,)."""
-    planes = form.planes
-    if planes.n_planes == planes.n_classes:
-        return Z
-    if planes.n_members == 1:
-        starts = planes.class_start[:-1]
-    else:
-        each = np.repeat(planes.per_class // planes.n_members, planes.n_members)
-        starts = np.cumsum(each) - each
-    S: FloatArray = np.logaddexp.reduceat(form.sharpness * Z, starts) / form.sharpness
-    return S if planes.n_members == 1 else S.reshape(planes.n_classes, -1).mean(axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Aim:
-    """The class to reach, and by how much at least its score must lead."""
-
-    target: int
-    lead: float
-
-    def margins(self, form: Additive, Z: FloatArray) -> FloatArray:
-        """(C,) s_target - s_k; infinite for the target itself."""
-        S = class_scores(form, Z)
-        margins: FloatArray = S[self.target] - S
-        margins[self.target] = np.inf
-        return margins
-
-    def is_met(self, form: Additive, Z: FloatArray) -> bool:
-        return bool(self.margins(form, Z).min() >= self.lead)
-
-
-def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
-    """A cheap change that the soft model gives to the target, from responsibilities A, (P,).
-
-    The target is to gain on the strongest rival; where that lets another one win, on a mixture of
-    rivals that every such failure shifts towards the one that won.
-    """
-    form = moves.form
-    best, best_cost, multiplier = None, np.inf, 1e-3
-    class_of = form.planes.class_of
-    mixture = np.zeros(form.planes.n_classes)
-    mixture[aim.margins(form, moves.Z).argmin()] = 1.0
-    n_failed = 0
-    for _ in range(ROUNDS + MOST_FAILURES):
-        D = A * (class_of == aim.target) - A * mixture[class_of]
-        found = _least_multiplier(moves, aim, norm, moves.F @ D, multiplier)
-        change = found.change
-        if not found.is_reached:
-            n_failed += 1
-            if n_failed > MOST_FAILURES or best is not None:
-                break
-            mixture *= n_failed / (n_failed + 1.0)
-            mixture[found.rival] += 1.0 / (n_failed + 1.0)
-            A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
-            continue
-        multiplier = found.multiplier
-        cost = moves.cost(change, norm)
-        if cost >= best_cost * (1.0 - 1e-4):
-            break
-        best, best_cost = change, cost
-        A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
-    return best
-
-
-class _Reached(NamedTuple):
-    """The cheapest change found that reaches the target, or the one that came nearest to it with
-    the rival that stood in the way."""
-
-    is_reached: bool
-    change: Change
-    multiplier: float
-    rival: int
-
-
-def _least_multiplier(
-    moves: Moves, aim: Aim, norm: float, h: FloatArray, start: float
-) -> _Reached:
-    """The smallest multiplier, to a ten-thousandth, whose changes reach the target."""
-
-    def at(multiplier: float) -> tuple[Change, FloatArray]:
-        change = moves.cheapest(h, multiplier, norm)
-        return change, aim.margins(moves.form, moves.scores(change))
-
-    low, high, nearest = 0.0, start, -np.inf
-    reached: Change | None = None
-    missed, rival = at(0.0)[0], 0
-    for _ in range(STEPS_UP):
-        change, margins = at(high)
-        if margins.min() >= aim.lead:
-            reached = change
-            break
-        if margins.min() > nearest:
-            nearest, missed, rival = float(margins.min()), change, int(margins.argmin())
-        low, high = high, STEP * high
-    if reached is None:
-        return _Reached(False, missed, start, rival)
-    if low == 0.0:  # met at once: downwards until it is not
-        for _ in range(STEPS_UP):
-            change, margins = at(high / STEP)
-            if margins.min() < aim.lead:
-                low = high / STEP
-                break
-            reached, high = change, high / STEP
-    for _ in range(STEPS_DOWN):
-        if high - low <= 1e-4 * high:
-            break
-        middle = float(np.sqrt(low * high)) if low > 0.0 else high / 2.0
-        change, margins = at(middle)
-        if margins.min() >= aim.lead:
-            reached, high = change, middle
-        else:
-            low = middle
-    return _Reached(True, reached, high, rival)

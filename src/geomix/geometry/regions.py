@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from geomix.additive import Additive, NumberShape
+from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.cells import class_code, class_codes, encoded_rows
 from geomix.geometry.bounds import straight_slopes
 from geomix.geometry.boxes import proved_boxes
-from geomix.geometry.counterfactual import pairless
 from geomix.local_explanation import plane_places
 from geomix.model import GeometricMixture
+from geomix.shapes import NumberShape
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 REDUNDANT = 1e-9
@@ -256,14 +256,17 @@ def _polyhedron(
     rivals = np.flatnonzero(form.planes.class_of != code)
     G, h = terms.W[p] - terms.W[rivals], terms.b[rivals] - terms.b[p]
     kept = _needed(terms, G, h)
+    facts: dict[str, Any]
     if kept is None:
-        return Rule(*whose, "polyhedron", ("never",), coverage=0.0 if encoded is not None else None)
+        nothing = None if encoded is None else 0.0
+        facts = {"coverage": nothing, "largest_error": nothing, "misplaced": nothing}
+        return Rule(*whose, "polyhedron", ("never",), **facts)
     mean = np.zeros(len(terms.names)) if terms.values is None else np.nanmean(terms.values, axis=0)
     mean = np.nan_to_num(mean)
     made = [_rounded(terms, G[i], h[i], mean, max_terms, digits) for i in kept]
     inequalities = tuple(made)
     texts = tuple(str(one) for one in inequalities) or ("always",)
-    facts: dict[str, Any] = {}
+    facts = {}
     if encoded is not None and terms.values is not None:
         Z = form.scores(encoded)
         exact = Z[:, p, None] - Z[:, rivals]

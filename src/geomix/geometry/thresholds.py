@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from geomix.additive import Additive, NumberShape
+from geomix.additive import Additive, pairless
 from geomix.arrays import FloatArray
 from geomix.cells import column_place, encoded_row, table_of
-from geomix.geometry.counterfactual import pairless
 from geomix.model import GeometricMixture
+from geomix.shapes import NumberShape
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 MOST_HALVINGS = 60

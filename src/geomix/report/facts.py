@@ -284,7 +284,7 @@ def _rules(asked: _Asked) -> dict[str, Any]:
 def live_facts(
     asked: _Asked, told: GlobalExplanation, n_rows: int, n_counterfactuals: int
 ) -> dict[str, Any]:
-    """``model`` as ``geomix.export.to_json`` has it, and ``reading``: texts, ranges, units, rows."""
+    """``model`` as ``geomix.export.to_json`` has it; ``reading``: texts, ranges, units and rows."""
     model = asked.model
     rows = sampled_rows(asked.P, asked.predicted, asked.y, n_rows)
     reading = {

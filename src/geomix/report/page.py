@@ -1,9 +1,9 @@
 """Facts become one HTML file that needs nothing else, and that trusts nothing in them.
 
 Names and labels reach the page in two ways: through the template, where Jinja2 escapes them, and
-as JSON in a block that no browser runs, with ``<``, ``>`` and ``&`` written as ``\\u003c`` and so on,
-so that no text in it can end the block. The page's policy (Content-Security-Policy) lets exactly
-the one script and the one style sheet in it take effect, by their hashes, and forbids the network.
+as JSON in a block that no browser runs, with ``<`` written as ``\\u003c`` (so ``>`` and ``&``), so
+that no text in it can end the block. The page's policy (Content-Security-Policy) lets exactly the
+one script and the one style sheet in it take effect, by their hashes, and forbids the network.
 """
 
 from __future__ import annotations

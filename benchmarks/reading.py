@@ -1,0 +1,364 @@
+"""Reading a model: counterfactuals, certificates and contributions, measured.
+
+    python benchmarks/reading.py [counterfactuals] [certificates] [contributions]
+        [--rows 200] [--attacks 10000] [--table FILE.parquet --target COLUMN]
+        [--dice genetic,random]
+
+Counterfactuals are asked of test rows of wdbc and of a mixed table (made of wdbc: eight numbers
+and four columns cut into levels; or ``--table``): how many the model itself confirms, the median
+time, and the mean L2 distance in standard deviations of the training rows, a changed level
+counting one. With dice-ml installed (``pip install dice-ml``) DiCE is asked about the same model
+and rows in the same run; distances and validity of both are measured by the same function.
+Certificates are attacked by random points and by gradient walks. Times are of one thread's
+processor, since a busy machine delays but does not change them; on an idle one they are those of
+the wall. Results go to ``results/reading.md``.
+"""
+
+from __future__ import annotations
+
+import os
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "GEOMIX_NUM_THREADS")
+os.environ.update(dict.fromkeys(THREADS, "1"))
+
+import argparse  # noqa: E402
+import platform  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
+import warnings  # noqa: E402
+from importlib.metadata import PackageNotFoundError, version  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+from sklearn.datasets import load_breast_cancer  # noqa: E402
+from sklearn.model_selection import train_test_split  # noqa: E402
+
+from geomix import GeometricMixtureClassifier, kernel  # noqa: E402
+from geomix.additive import additive  # noqa: E402
+from geomix.cells import encoded_rows  # noqa: E402
+
+warnings.simplefilter("ignore")
+RESULTS = Path(__file__).parent / "results" / "reading.md"
+LIFTS = ("linear", "spline")  # Fourier models have no exact geometry
+PARTS = ("counterfactuals", "certificates", "contributions")
+PACKAGES = ("geomix", "numpy", "scipy", "scikit-learn", "pandas", "dice-ml")
+
+
+def wdbc() -> tuple[pd.DataFrame, Any]:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X, np.array(["malignant", "benign"])[y]
+
+
+def mixed() -> tuple[pd.DataFrame, Any]:
+    """Eight numbers of wdbc, and four more of its columns cut into levels."""
+    X, y = wdbc()
+    cut = X.iloc[:, 20:24]
+    levels = ["small", "middling", "large", "huge"]
+    named = {f"{name} size": pd.qcut(cut[name], 4, labels=levels).astype(str) for name in cut}
+    return pd.concat([X.iloc[:, :8], pd.DataFrame(named)], axis=1), y
+
+
+def given(path: str, target: str) -> tuple[pd.DataFrame, Any]:
+    table = pd.read_parquet(path)
+    X = table.drop(columns=target)
+    for name in X.columns:
+        is_number = pd.api.types.is_numeric_dtype(X[name])
+        X[name] = X[name].astype(float if is_number else str)  # whole numbers may move by parts
+    return X, table[target].astype(str).to_numpy()
+
+
+def split(X: pd.DataFrame, y: Any, n_test: int) -> tuple[Any, ...]:
+    n_test = min(n_test, len(X) // 3)
+    return train_test_split(X, y, test_size=n_test, random_state=0, stratify=y)
+
+
+def distances(model: Any, before: pd.DataFrame, after: pd.DataFrame) -> Any:
+    """L2 in standard deviations of the training rows; a changed level counts one."""
+    form = additive(model)
+    scale = np.array([shape.scale for shape in form.shapes])
+    is_level = np.array([shape.kind == "category" for shape in form.shapes])
+    A, B = encoded_rows(model, before), encoded_rows(model, after[before.columns])
+    return np.linalg.norm(np.where(is_level, A != B, (B - A) / scale), axis=1)
+
+
+def ours(clf: Any, X: pd.DataFrame, **options: Any) -> tuple[list[Any], list[float], list[Any]]:
+    model = clf.model_
+    model.counterfactual(X.iloc[0], **options)
+    rows, seconds, found = [], [], []
+    for i in range(len(X)):
+        row = X.iloc[i].to_dict()
+        start = time.process_time()
+        one = model.counterfactual(row, **options)
+        seconds.append(time.process_time() - start)
+        rows.append(one.after)
+        found.append(one)
+    return rows, seconds, found
+
+
+def dices(clf: Any, X_train: pd.DataFrame, y_train: Any, X: pd.DataFrame, method: str) -> Any:
+    import dice_ml
+
+    numbers = [name for name in X.columns if pd.api.types.is_numeric_dtype(X[name])]
+    data = dice_ml.Data(
+        dataframe=X_train.assign(outcome=(y_train == clf.classes_[1]).astype(int)),
+        continuous_features=numbers,
+        outcome_name="outcome",
+    )
+    explainer = dice_ml.Dice(data, dice_ml.Model(model=_Coded(clf, X), backend="sklearn"), method)
+    rows, seconds = [], []
+    for i in range(len(X)):
+        start = time.process_time()
+        try:
+            told = explainer.generate_counterfactuals(
+                X.iloc[i : i + 1], total_CFs=1, desired_class="opposite", verbose=False
+            )
+            after = told.cf_examples_list[0].final_cfs_df
+        except Exception:  # DiCE raises where it has found none
+            after = None
+        seconds.append(time.process_time() - start)
+        rows.append(None if after is None or not len(after) else after.iloc[0][list(X.columns)])
+    return rows, seconds
+
+
+class _Coded:
+    """The classifier with labels 0 and 1, and columns of the types that it was fitted with."""
+
+    def __init__(self, clf: Any, X: pd.DataFrame) -> None:
+        self.clf, self.types = clf, X.dtypes
+
+    def _typed(self, X: pd.DataFrame) -> pd.DataFrame:
+        return X[list(self.types.index)].astype(self.types)
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        return self.clf.predict_proba(self._typed(X))
+
+    def predict(self, X: pd.DataFrame) -> Any:
+        return self.predict_proba(X).argmax(axis=1)
+
+
+def judged(clf: Any, X: pd.DataFrame, rows: list[Any], labels: Any) -> tuple[float, Any]:
+    """Share of rows whose answer really changed, and the distances of those (NaN of others)."""
+    there = [i for i, row in enumerate(rows) if row is not None]
+    far = np.full(len(rows), np.nan)
+    if not there:
+        return 0.0, far
+    after = pd.DataFrame([dict(rows[i]) for i in there], index=X.index[there]).astype(X.dtypes)
+    changed = clf.predict(after[X.columns]) != labels[there]
+    far[there] = np.where(changed, distances(clf.model_, X.iloc[there], after), np.nan)
+    return float(changed.sum() / len(rows)), far
+
+
+def counterfactuals(options: argparse.Namespace) -> list[str]:
+    lines = [
+        "## Counterfactuals",
+        "",
+        "| table | model | method | valid | median ms | largest ms | mean L2 | mean proved bound |",
+        "|---|---|---|---:|---:|---:|---:|---:|",
+    ]
+    tables = {"wdbc": wdbc(), "mixed": mixed()}
+    if options.table:
+        tables[Path(options.table).stem] = given(options.table, options.target)
+    notes = []
+    for name, (X, y) in tables.items():
+        X_train, X_test, y_train, _ = split(X, y, options.rows)
+        clf = GeometricMixtureClassifier(lift=LIFTS, random_state=0).fit(X_train, y_train)
+        planes = clf.model_.planes
+        kind = f"{clf.model_.lift.kind}, {planes.n_planes} planes"
+        labels = clf.predict(X_test)
+        rows, seconds, found = ours(clf, X_test)
+        valid, far = judged(clf, X_test, rows, labels)
+        bound = np.mean([one.lower_bound for one in found])
+        lines.append(_line(name, kind, "geomix", valid, seconds, far, bound))
+        for method in options.dice.split(",") if options.dice and _has_dice() else []:
+            theirs, seconds = dices(clf, X_train, y_train, X_test, method)
+            valid, other = judged(clf, X_test, theirs, labels)
+            lines.append(_line(name, kind, f"DiCE {method}", valid, seconds, other, None))
+            both = ~np.isnan(far) & ~np.isnan(other)
+            notes.append(
+                f"- {name}: on {both.sum()} rows that both have, geomix {far[both].mean():.3f}, "
+                f"DiCE {method} {other[both].mean():.3f}; geomix is nearer on "
+                f"{(far[both] <= other[both]).mean():.1%}."
+            )
+        print("\n".join(lines[4:]), flush=True)
+    if options.dice and not _has_dice():
+        notes.append("- dice-ml is not installed here, so DiCE was not asked.")
+    return [*lines, "", *notes]
+
+
+def _line(
+    name: str, kind: str, method: str, valid: float, seconds: Any, far: Any, bound: Any
+) -> str:
+    ms = 1e3 * np.array(seconds)
+    told = "" if bound is None else f"{bound:.3f}"
+    mean = np.nanmean(far) if (~np.isnan(far)).any() else np.nan
+    return (
+        f"| {name} | {kind} | {method} | {valid:.1%} | {np.median(ms):.2f} | {ms.max():.2f} | "
+        f"{mean:.3f} | {told} |"
+    )
+
+
+def _has_dice() -> bool:
+    try:
+        import dice_ml  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+# --- certificates ---
+
+
+def certificates(options: argparse.Namespace) -> list[str]:
+    lines = [
+        "## Certificates",
+        "",
+        f"100 rows each; {options.attacks} random attacks and a gradient walk of 100 steps per row "
+        "and norm, all within the certified radius.",
+        "",
+        "| table | model | norm | mean radius | mean counterfactual distance | attacks | broken |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
+    settings = {
+        "linear, 3 planes": {"lift": "linear", "n_planes": 3},
+        "spline": {"lift": "spline", "n_planes": 1},
+        "spline committee": {"lift": "spline", "n_planes": 3},
+    }
+    X, y = wdbc()
+    X_train, X_test, y_train, _ = split(X, y, 100)
+    for kind, chosen in settings.items():
+        clf = GeometricMixtureClassifier(random_state=0, **chosen).fit(X_train, y_train)
+        model = clf.model_
+        far = np.mean([model.counterfactual(row).distance for row in X_test.to_numpy()])
+        for norm in (2, 1, np.inf):
+            told = model.certify(X_test, norm)
+            n_asked, n_broken = attacked(model, X_test.to_numpy(), told, norm, options.attacks)
+            shown = f"{far:.3f}" if norm == 2 else ""
+            lines.append(
+                f"| wdbc | {kind} | {norm} | {told.radius.mean():.4f} | {shown} | {n_asked} | "
+                f"{n_broken} |"
+            )
+            print(lines[-1], flush=True)
+    return lines
+
+
+def attacked(model: Any, rows: Any, told: Any, norm: float, n_random: int) -> tuple[int, int]:
+    """Attacks made, and how many changed an answer."""
+    rng = np.random.default_rng(0)
+    scale = np.array([shape.scale for shape in additive(model).shapes])
+    n_asked = n_broken = 0
+    for row, radius, label in zip(rows, told.radius, told.labels, strict=True):
+        radius *= 1.0 - 1e-12
+        V = rng.standard_normal((n_random, len(row)))
+        V[rng.random(V.shape) < 0.9 * rng.random((n_random, 1))] = 0.0
+        if norm == np.inf:
+            V = np.sign(V)
+        V *= radius / np.maximum(np.linalg.norm(V, norm, axis=1, keepdims=True), 1e-12)
+        points = np.vstack([row + V * scale, _walk(model, row, radius, norm, scale)])
+        n_broken += int((model.predict(points) != label).sum())
+        n_asked += len(points)
+    return n_asked, n_broken
+
+
+def _walk(model: Any, row: Any, radius: float, norm: float, scale: Any, steps: int = 100) -> Any:
+    """Down the margin's slope, kept within the ball."""
+    label = model.class_scores(row[None])[0].argmax()
+    here, seen = row, []
+    for step in range(steps):
+        S = model.class_scores(here[None])[0]
+        S[label] = -np.inf
+        rival = S.argmax()
+        small = 1e-4 * scale
+        around = np.vstack([here + np.diag(small), here - np.diag(small)])
+        margins = model.class_scores(around)
+        above, below = np.split(margins[:, rival] - margins[:, label], 2)
+        slope = above - below
+        push = np.sign(slope) if norm == np.inf else slope
+        if norm == 1:
+            push = np.where(np.arange(len(row)) == np.abs(slope).argmax(), np.sign(slope), 0.0)
+        size = np.linalg.norm(push, norm)
+        delta = (here - row) / scale + radius * (0.5 / (1 + step) ** 0.5) * push / max(size, 1e-12)
+        delta *= min(1.0, radius / max(np.linalg.norm(delta, norm), 1e-300))
+        here = row + delta * scale
+        seen.append(here)
+    return np.array(seen)
+
+
+# --- contributions ---
+
+
+def contributions(options: argparse.Namespace) -> list[str]:
+    lines = [
+        "## Contributions",
+        "",
+        "Largest difference between the sum of a row's parts and its margin, all rows.",
+        "",
+        "| table | model | rows | largest difference | us per row |",
+        "|---|---|---:|---:|---:|",
+    ]
+    settings = {
+        "linear": {"lift": "linear"},
+        "linear, 4 planes": {"lift": "linear", "n_planes": 4},
+        "spline": {"lift": "spline", "n_planes": 1},
+        "spline committee": {"lift": "spline", "n_planes": 4},
+    }
+    for name, (X, y) in {"wdbc": wdbc(), "mixed": mixed()}.items():
+        for kind, chosen in settings.items():
+            model = GeometricMixtureClassifier(random_state=0, **chosen).fit(X, y).model_
+            start = time.process_time()
+            told = model.explain_local(X)
+            seconds = time.process_time() - start
+            total = told.contributions.sum(axis=1) + told.bias + told.pooling
+            S = model.class_scores(X)
+            rows = np.arange(len(X))
+            margin = S[rows, told.labels] - S[rows, told.against]
+            off = np.abs(total - margin).max()
+            lines.append(
+                f"| {name} | {kind} | {len(X)} | {off:.1e} | {1e6 * seconds / len(X):.0f} |"
+            )
+            print(lines[-1], flush=True)
+    return lines
+
+
+def conditions() -> str:
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            versions.append(f"{package} not installed")
+    core = "native" if kernel.is_native else "NumPy"
+    return (
+        f"Python {platform.python_version()}; kernel: {core}; {', '.join(versions)}. One thread, "
+        f"processor time. Made by `python {' '.join(['benchmarks/reading.py', *_arguments()])}`."
+    )
+
+
+def _arguments() -> list[str]:
+    return [Path(one).name if "/" in one else one for one in sys.argv[1:]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=list(PARTS))
+    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--attacks", type=int, default=10_000)
+    parser.add_argument("--table")
+    parser.add_argument("--target")
+    parser.add_argument("--dice", default="genetic,random")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    makers = {
+        "counterfactuals": counterfactuals,
+        "certificates": certificates,
+        "contributions": contributions,
+    }
+    sections = [makers[part](options) for part in options.parts]
+    text = "\n\n".join(["# Reading a model", conditions(), *("\n".join(one) for one in sections)])
+    options.output.write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""How much of a margin moving numbers may take off, by columns: certificates of curves.
+
+For the class c and a rival k moving column j from x_j to x'_j takes at most
+
+    mean over members of max_{q of k} dF_qj  -  mean over members of min_{p of c} dF_pj
+
+off s_c - s_k (``bounds.py`` has the proof). That is convex between knots, so chords bound it. Over
+a ball of radius r the sum is at most, with rho_j the largest fall per distance within r,
+r ||rho||_* (norms 1 and 2), or the sum of the largest falls within r (norm inf): both grow with r,
+and the largest r that leaves a margin is found by halving.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomix.additive import Additive
+from geomix.arrays import FloatArray
+from geomix.geometry.bounds import member_extreme
+from geomix.geometry.projection import DUAL
+from geomix.geometry.search import class_scores
+from geomix.shapes import NumberShape
+
+LARGEST_RADIUS = 1e6
+HALVINGS = 50
+ROUNDING = 1e-9  # taken off every margin, relative to the sizes it was made from
+
+
+def radius_by_columns(
+    form: Additive, row: FloatArray, code: int, norm: float, unit: FloatArray
+) -> float:
+    S = class_scores(form, form.scores(row[None, :])[0])
+    radius = LARGEST_RADIUS
+    for k in range(form.planes.n_classes):
+        if k != code:
+            margin = float(S[code] - S[k])
+            margin -= ROUNDING * (1.0 + abs(margin))
+            falls = _falls(form, row, code, k, unit)
+            radius = min(radius, _largest_radius(falls, margin, norm, radius))
+    return radius
+
+
+@dataclass(frozen=True, eq=False)
+class _Falls:
+    """How much moving one column by t, to one side, may take off the margin: linear between the
+    points t (ascending from 0) and after the last at slope ``after``."""
+
+    t: FloatArray
+    fall: FloatArray
+    after: float
+
+    def at(self, r: float) -> float:
+        """At the distance r itself."""
+        if r > self.t[-1]:
+            return float(self.fall[-1] + self.after * (r - self.t[-1]))
+        return float(np.interp(r, self.t, self.fall))
+
+    def largest(self, r: float) -> float:
+        """Within the distance r."""
+        inside = self.fall[self.t <= r]
+        return max(float(inside.max()), self.at(r), 0.0)
+
+    def rate(self, r: float) -> float:
+        """Largest fall per distance within r: of chords, at their ends."""
+        inside = (self.t <= r) & (self.t > 0.0)
+        rates = self.fall[inside] / self.t[inside]
+        return max(float(rates.max(initial=0.0)), self.at(r) / r if r > 0.0 else 0.0)
+
+
+def _falls(
+    form: Additive, row: FloatArray, code: int, rival: int, unit: FloatArray
+) -> list[list[_Falls]]:
+    """Both sides of every number that is there."""
+    made = []
+    for j, shape in enumerate(form.shapes):
+        if isinstance(shape, NumberShape) and not np.isnan(row[j]):
+            sides = [_side(form, shape, row[j], code, rival, unit[j], s) for s in (-1, 1)]
+            made.append(sides)
+    return made
+
+
+def _side(
+    form: Additive, shape: NumberShape, x: float, code: int, rival: int, unit: float, sign: int
+) -> _Falls:
+    knots = shape.knots[sign * shape.knots > sign * x]
+    points = np.concatenate([[x], knots[::sign]])
+    F = shape(points)
+    F -= F[0]
+    slope = sign * shape.outer[:, (sign + 1) // 2] * unit
+    both = np.vstack([F, slope])
+    fall = member_extreme(form.planes, both, rival, largest=True)
+    fall = fall - member_extreme(form.planes, both, code, largest=False)
+    return _Falls(sign * (points - x) / unit, fall[:-1], float(fall[-1]))
+
+
+def _largest_radius(falls: list[list[_Falls]], margin: float, norm: float, most: float) -> float:
+    """The largest r whose fall leaves a margin; that fall only grows with r."""
+    if margin <= 0.0:
+        return 0.0
+
+    def fall(r: float) -> float:
+        if norm == np.inf:
+            return sum(max(side.largest(r) for side in sides) for sides in falls)
+        rates = np.array([max(side.rate(r) for side in sides) for sides in falls])
+        return r * float(np.linalg.norm(rates, DUAL[norm])) if len(rates) else 0.0
+
+    if fall(most) < margin:
+        return most
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        # In proportion first: radii lie many powers of ten below ``most``.
+        middle = np.sqrt(low * high) if low > 0.0 else high / 16.0
+        low, high = (middle, high) if fall(middle) < margin else (low, middle)
+        if high - low <= 1e-6 * high:
+            break
+    return low

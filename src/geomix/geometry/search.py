@@ -1,0 +1,142 @@
+"""The search for a cheap change of a row that changes the answer.
+
+With weights D of the planes (responsibilities of the target's, less those of a rival's) the gain of
+a change is D . F. ``search`` raises the multiplier of that gain until the *soft* model gives the
+target, narrows it, takes the responsibilities found there as the new D and starts again: the
+soft-OR is the largest sum_m a_m z_m + H(a) / k over all a, so every such step can only improve on
+what the weights before could see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from geomix.additive import Additive
+from geomix.arrays import FloatArray
+from geomix.geometry.moves import Change, Moves
+
+ROUNDS = 6
+MOST_FAILURES = 8
+STEP = 4.0
+STEPS_UP = 24
+STEPS_DOWN = 18
+CLOSE = 1e-2  # multipliers this close lead to the same segments; the rest is made exact later
+
+
+def class_scores(form: Additive, Z: FloatArray) -> FloatArray:
+    """s_c of one row from its plane scores: (P,) -> (C,)."""
+    planes = form.planes
+    if planes.n_planes == planes.n_classes:
+        return Z
+    if planes.n_members == 1:
+        starts = planes.class_start[:-1]
+    else:
+        each = np.repeat(planes.per_class // planes.n_members, planes.n_members)
+        starts = np.cumsum(each) - each
+    S: FloatArray = np.logaddexp.reduceat(form.sharpness * Z, starts) / form.sharpness
+    return S if planes.n_members == 1 else S.reshape(planes.n_classes, -1).mean(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """The class to reach, and by how much at least its score must lead."""
+
+    target: int
+    lead: float
+
+    def margins(self, form: Additive, Z: FloatArray) -> FloatArray:
+        """(C,) s_target - s_k; infinite for the target itself."""
+        S = class_scores(form, Z)
+        margins: FloatArray = S[self.target] - S
+        margins[self.target] = np.inf
+        return margins
+
+    def is_met(self, form: Additive, Z: FloatArray) -> bool:
+        return bool(self.margins(form, Z).min() >= self.lead)
+
+
+def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
+    """A cheap change that the soft model gives to the target, from responsibilities A, (P,).
+
+    The target is to gain on the strongest rival; where that lets another one win, on a mixture of
+    rivals that every such failure shifts towards the one that won.
+    """
+    form = moves.form
+    best, best_cost, multiplier = None, np.inf, 1e-3
+    class_of = form.planes.class_of
+    mixture = np.zeros(form.planes.n_classes)
+    mixture[aim.margins(form, moves.Z).argmin()] = 1.0
+    n_failed = 0
+    for _ in range(ROUNDS + MOST_FAILURES):
+        D = A * (class_of == aim.target) - A * mixture[class_of]
+        found = _least_multiplier(moves, aim, norm, moves.F @ D, multiplier)
+        change = found.change
+        if not found.is_reached:
+            n_failed += 1
+            if n_failed > MOST_FAILURES or best is not None:
+                break
+            mixture *= n_failed / (n_failed + 1.0)
+            mixture[found.rival] += 1.0 / (n_failed + 1.0)
+            A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
+            continue
+        multiplier = found.multiplier
+        cost = moves.cost(change, norm)
+        if cost >= best_cost * (1.0 - CLOSE):
+            break
+        best, best_cost = change, cost
+        A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
+    return best
+
+
+class _Reached(NamedTuple):
+    """The cheapest change found that reaches the target, or the one that came nearest to it with
+    the rival that stood in the way."""
+
+    is_reached: bool
+    change: Change
+    multiplier: float
+    rival: int
+
+
+def _least_multiplier(moves: Moves, aim: Aim, norm: float, h: FloatArray, start: float) -> _Reached:
+    """The smallest multiplier, to a hundredth, whose changes reach the target."""
+
+    def at(multiplier: float) -> tuple[Change, FloatArray]:
+        change = moves.cheapest(h, multiplier, norm)
+        return change, aim.margins(moves.form, moves.scores(change))
+
+    low, high, nearest, before = 0.0, start, -np.inf, np.nan
+    reached: Change | None = None
+    missed, rival = at(0.0)[0], 0
+    for _ in range(STEPS_UP):
+        change, margins = at(high)
+        if margins.min() >= aim.lead:
+            reached = change
+            break
+        if margins.min() > nearest:
+            nearest, missed, rival = float(margins.min()), change, int(margins.argmin())
+        elif margins.min() == before and change.t.any():
+            break  # every column is at its best end already
+        low, high, before = high, STEP * high, float(margins.min())
+    if reached is None:
+        return _Reached(False, missed, start, rival)
+    if low == 0.0:  # met at once: downwards until it is not
+        for _ in range(STEPS_UP):
+            change, margins = at(high / STEP)
+            if margins.min() < aim.lead:
+                low = high / STEP
+                break
+            reached, high = change, high / STEP
+    for _ in range(STEPS_DOWN):
+        if high - low <= CLOSE * high:
+            break
+        middle = float(np.sqrt(low * high)) if low > 0.0 else high / 2.0
+        change, margins = at(middle)
+        if margins.min() >= aim.lead:
+            reached, high = change, middle
+        else:
+            low = middle
+    return _Reached(True, reached, high, rival)

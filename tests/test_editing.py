@@ -1,0 +1,191 @@
+"""Edits change exactly what they say; drift is what a contingency table says."""
+
+import json
+
+import numpy as np
+import pytest
+from reading_models import fitted
+from scipy.stats import chi2_contingency
+from sklearn.datasets import load_wine
+
+import geomix
+from geomix import GeometricMixtureClassifier
+from geomix.planes import Planes
+from geomix.pooling import softmax
+
+SEVERAL = ["several", "mixed linear", "mixed spline", "fourier"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_taking_a_plane_out_changes_what_it_says(name):
+    model, X, _ = fitted(name)
+    label = model.classes.tolist()[1]
+    edit = model.without_plane(label, 0)
+    assert edit.model.planes.per_class[1] == model.planes.per_class[1] - 1
+    change = edit.model.class_scores(X) - model.class_scores(X)
+    np.testing.assert_allclose(edit.change(X), change, atol=1e-8)
+    assert (change[:, 1] <= 0.0).all()
+    a = model.responsibilities(X)[:, model.planes.class_start[1]]
+    fair = a < 0.999
+    told = np.log1p(-a[fair]) / (model.sharpness * model.temperature)
+    np.testing.assert_allclose(change[fair, 1], told, atol=1e-9)
+    np.testing.assert_array_equal(change[:, 0], 0.0)
+    assert "without plane 0" in str(edit)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("shares", [None, [0.9, 0.1]])
+def test_merging_planes_lowers_the_score_by_the_divergence(name, shares):
+    model, X, _ = fitted(name)
+    label = model.classes.tolist()[0]
+    edit = model.merge_planes(label, [1, 0], shares)
+    change = edit.model.class_scores(X) - model.class_scores(X)
+    # A Fourier model rounds its weights to 21 bits.
+    atol = 1e-6 if name == "fourier" else 1e-8
+    np.testing.assert_allclose(edit.change(X), change, atol=atol)
+    assert (change[:, 0] <= 1e-9).all()
+    q = np.full(2, 0.5) if shares is None else np.array(shares)
+    if model.planes.per_class[0] == 2:  # the set is the whole class: KL(q || a) / k, by its formula
+        a = model.responsibilities(X)[:, [1, 0]]
+        fair = a.min(axis=1) > 1e-6
+        fall = (q * np.log(q / a[fair])).sum(axis=1) / (model.sharpness * model.temperature)
+        np.testing.assert_allclose(change[fair, 0], -fall, atol=atol)
+
+
+def test_merging_twins_changes_nothing():
+    model, X, _ = fitted("several")
+    planes = model.planes
+    weights, biases = planes.weights.copy(), planes.biases.copy()
+    weights[1], biases[1] = weights[0], biases[0]
+    from dataclasses import replace
+
+    twins = replace(model, planes=Planes(weights, biases, planes.class_start))
+    merged = twins.merge_planes(0, [0, 1]).model
+    np.testing.assert_allclose(merged.predict_proba(X), twins.predict_proba(X), atol=1e-12)
+
+
+def test_other_priors_are_bayes_rule():
+    model, X, _ = fitted("several")
+    assert model.class_shares == pytest.approx([59 / 178, 71 / 178, 48 / 178])
+    new = {0: 0.6, 1: 0.3, 2: 0.1}
+    edit = model.with_priors(new)
+    P = model.predict_proba(X) * np.array([0.6, 0.3, 0.1]) / np.array(model.class_shares)
+    expected = P / P.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(edit.model.predict_proba(X), expected, atol=1e-12)
+    moved = softmax(model.class_scores(X) + edit.change(X))
+    np.testing.assert_allclose(moved, expected, atol=1e-12)
+    back = edit.model.with_priors(dict(enumerate(model.class_shares))).model
+    np.testing.assert_allclose(back.predict_proba(X), model.predict_proba(X), atol=1e-12)
+    given = model.with_priors(new, before={0: 1, 1: 1, 2: 1})
+    np.testing.assert_allclose(given.change(X)[0], np.log(3 * np.array([0.6, 0.3, 0.1])))
+
+
+def test_priors_of_a_corrected_model_are_those_of_the_rows():
+    X, y = load_wine(return_X_y=True)
+    clf = GeometricMixtureClassifier(
+        1, lift="linear", l2=1e-3, class_weight={0: 5.0, 1: 1.0, 2: 1.0}, correct_prior=True
+    )
+    assert clf.fit(X, y).model_.class_shares == pytest.approx([59 / 178, 71 / 178, 48 / 178])
+    clf.set_params(correct_prior=False)
+    weighted = np.array([5 * 59, 71, 48])
+    assert clf.fit(X, y).model_.class_shares == pytest.approx(weighted / weighted.sum())
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+@pytest.mark.parametrize("pca", [None, 5])
+def test_the_soft_or_of_models_is_a_model(lift, pca):
+    X, y = load_wine(return_X_y=True)
+    clf = GeometricMixtureClassifier(
+        2, lift=lift, l2=1e-3, pca=pca, relief=0.0, n_members=1, calibrate=False, random_state=0
+    )
+    parts = [clf.fit(X[i::3], y[i::3]).model_ for i in range(3)]
+    weights = np.array([1.0, 2.0, 3.0])
+    merged = geomix.merge(parts, weights)
+    S = np.stack([one.class_scores(X) for one in parts])
+    k = parts[0].sharpness
+    share = (weights / weights.sum())[:, None, None]
+    expected = np.log((share * np.exp(k * (S - S.max()))).sum(axis=0)) / k + S.max()
+    np.testing.assert_allclose(merged.class_scores(X), expected, atol=1e-9)
+    assert merged.planes.per_class.tolist() == [6, 6, 6]
+    row = merged.scorer()(X[0])
+    np.testing.assert_array_equal(row, merged.predict_proba(X[:1])[0])
+
+
+def test_a_merged_model_can_be_explained():
+    X, y = load_wine(return_X_y=True)
+    settings = {"l2": 1e-3, "calibrate": False, "relief": 0.0, "n_members": 1, "random_state": 0}
+    clf = GeometricMixtureClassifier(2, lift="spline", **settings)
+    merged = geomix.merge([clf.fit(X[i::2], y[i::2]).model_ for i in range(2)])
+    told = merged.explain_local(X)
+    total = told.contributions.sum(axis=1) + told.bias + told.pooling
+    np.testing.assert_allclose(total, told.margin, atol=1e-9)
+    found = merged.counterfactual(X[0])
+    assert merged.predict([list(found.after.values())])[0] == found.target
+
+
+def test_edits_that_cannot_be_are_refused():
+    model, _, _ = fitted("several")
+    single, _, _ = fitted("linear")
+    committee, _, _ = fitted("committee")
+    spline, _, _ = fitted("spline")
+    fourier, _, _ = fitted("fourier")
+    for edit, message in [
+        (lambda: single.without_plane(0, 0), "one plane"),
+        (lambda: committee.without_plane(0, 0), "committee"),
+        (lambda: model.without_plane(0, 7), "0 to 2"),
+        (lambda: model.without_plane(9, 0), "expected one of"),
+        (lambda: model.merge_planes(0, [1, 1]), "different"),
+        (lambda: model.merge_planes(0, [0, 1], [1.0]), "positive"),
+        (lambda: model.with_priors({0: 1.0}), "each of"),
+        (lambda: geomix.merge([model]), "at least two"),
+        (lambda: geomix.merge([model, spline]), "kind of lift"),
+        (lambda: geomix.merge([fourier, fourier]), "kind of lift"),
+        (lambda: geomix.merge([committee, committee]), "committee"),
+        (lambda: geomix.merge([model, model.with_temperature(9.0)]), "temperature"),
+        (lambda: geomix.merge([model, model], [1.0, -1.0]), "positive"),
+        (lambda: geomix.merge([model, single]), "columns"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            edit()
+    from dataclasses import replace
+
+    with pytest.raises(ValueError, match="before"):
+        replace(model, class_shares=None).with_priors({0: 1, 1: 1, 2: 1})
+
+
+# --- drift ---
+
+
+def test_the_g_test_is_scipys():
+    model, X, _ = fitted("several")
+    told = model.compare(X[:100], X[60:])
+    counts = np.array([[one.n_reference, one.n_new] for one in told.planes]).T
+    assert counts.sum(axis=1).tolist() == [100, 118]
+    used = counts[:, counts.sum(axis=0) > 0]
+    theirs = chi2_contingency(used, correction=False, lambda_="log-likelihood")
+    assert told.g == pytest.approx(theirs.statistic)
+    assert told.p_value == pytest.approx(theirs.pvalue)
+    assert told.degrees == theirs.dof
+    assert told.smallest_expected == pytest.approx(theirs.expected_freq.min())
+    assert sum(one.g for one in told.planes) == pytest.approx(told.g)
+
+
+@pytest.mark.parametrize("name", ["several", "committee", "mixed spline", "fourier"])
+def test_the_same_rows_do_not_drift_and_one_class_alone_does(name):
+    model, X, y = fitted(name)
+    same = model.compare(X, X)
+    assert same.g == pytest.approx(0.0, abs=1e-9)
+    assert same.p_value == pytest.approx(1.0)
+    first = X[y == model.classes[0]]
+    other = model.compare(X, first)
+    assert other.p_value < 1e-6
+    json.dumps(other.to_dict(), allow_nan=False)
+    assert len(other.to_frame()) == model.planes.n_planes
+    assert "<table>" in other._repr_html_()
+    assert "degrees" in str(other)
+
+
+def test_drift_needs_rows():
+    model, X, _ = fitted("several")
+    with pytest.raises(ValueError, match="X_new"):
+        model.compare(X, X[:0])

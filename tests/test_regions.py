@@ -1,0 +1,164 @@
+"""Rules: what they say is held against the rows, and against plane scores."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from reading_models import ADDITIVE, fitted
+
+from geomix import GeometricMixture
+from geomix.additive import additive
+from geomix.cells import encoded_rows
+from geomix.lift import IdentityLift, Standardize
+from geomix.planes import Planes
+
+LINEAR = ["linear", "several", "rotated", "mixed linear"]
+CURVED = [name for name in ADDITIVE if name not in LINEAR]
+
+
+def two_columns(weights, biases, start):
+    standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
+    planes = Planes(np.array(weights, dtype=float), np.array(biases, dtype=float), np.array(start))
+    labels = np.array(list("abcdef"))[: len(start) - 1]
+    return GeometricMixture(labels, ("u", "v"), standardize, IdentityLift(2), planes, 6.0)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_region_is_where_its_plane_beats_every_rival(name):
+    model, X, y = fitted(name)
+    told = model.rules(X, y)
+    Z = model.plane_scores(X)
+    planes = model.planes
+    assert len(told) == planes.n_planes
+    for p, rule in enumerate(told):
+        rivals = planes.class_of != planes.class_of[p]
+        inside = (Z[:, p, None] >= Z[:, rivals]).all(axis=1)
+        assert rule.coverage == pytest.approx(inside.mean())
+        if inside.any():
+            assert rule.purity == pytest.approx((y[inside] == rule.label).mean())
+
+
+@pytest.mark.parametrize("digits", [2, 6])
+def test_a_rounded_rule_says_how_wrong_it_is(digits):
+    model, X, y = fitted("several")
+    place = {name: j for j, name in enumerate(model.columns)}
+    Z = model.plane_scores(X)
+    for p, rule in enumerate(model.rules(X, y, digits=digits)):
+        rivals = model.planes.class_of != model.planes.class_of[p]
+        inside = (Z[:, p, None] >= Z[:, rivals]).all(axis=1)
+        told = np.full(len(X), not rule.is_empty)
+        for one in rule.inequalities:
+            left = sum(w * X[:, place[name]] for name, w in one.terms)
+            told &= left >= one.threshold
+            for _, w in one.terms:
+                assert float(f"{w:.{digits}g}") == w
+        assert rule.misplaced == pytest.approx((told != inside).mean())
+        assert rule.largest_error < 10.0 ** (2 - digits)
+    if digits == 6:
+        assert max(rule.misplaced for rule in model.rules(X, y, digits=6)) < 0.01
+
+
+def test_inequalities_that_follow_from_others_are_left_out():
+    """Three classes along u: for the rightmost, to beat the middle is to beat the left too."""
+    model = two_columns([[-2, 0], [0, 0], [2, 0]], [0, 0.5, 0], [0, 1, 2, 3])
+    left, middle, right = model.rules()
+    assert [len(rule.inequalities) for rule in (left, middle, right)] == [1, 2, 1]
+    assert right.conditions == ("2 u >= 0.5",)
+    assert left.conditions == ("- 2 u >= 0.5",)
+
+
+def test_within_the_rows_range_more_follows():
+    model = two_columns([[-2, 0], [0, 0], [2, 0]], [0, 0.5, 0], [0, 1, 2, 3])
+    X = np.column_stack([np.linspace(1.0, 2.0, 20), np.zeros(20)])
+    left, middle, right = model.rules(X)
+    assert right.conditions == ("always",)
+    assert left.is_empty
+    assert middle.is_empty
+    assert right.coverage == 1.0
+
+
+def test_leaving_out_the_weaker_terms_is_counted():
+    model, X, y = fitted("several")
+    short, full = model.rules(X, y, max_terms=3), model.rules(X, y)
+    assert max(len(one.terms) for rule in short for one in rule.inequalities) == 3
+    assert sum(r.largest_error for r in short) > sum(r.largest_error for r in full)
+    one_class = model.rules(X, y, class_=1)
+    assert {rule.label for rule in one_class} == {1}
+    assert len(one_class) == 3
+
+
+@pytest.mark.parametrize("name", CURVED)
+def test_every_row_in_a_box_is_of_the_class(name):
+    """The written conditions are read back and rows drawn that fulfil them."""
+    model, X, y = fitted(name)
+    rules = model.rules(X, y, digits=4)
+    assert len(rules) > 0
+    form = additive(model)
+    rng = np.random.default_rng(0)
+    encoded = encoded_rows(model, X)
+    for rule in rules:
+        assert rule.kind == "box"
+        assert rule.purity is None or rule.coverage > 0.0
+        rows = encoded[rng.integers(0, len(encoded), 800)].copy()
+        keep = np.ones(len(rows), dtype=bool)
+        for j, shape in enumerate(form.shapes):
+            if shape.kind == "number":
+                spread = np.ptp(shape.knots)
+                far = rng.uniform(shape.knots[0] - spread, shape.knots[-1] + spread, len(rows))
+                rows[:, j] = np.where(np.isnan(rows[:, j]), np.nan, far)
+        for text in rule.conditions:
+            keep &= _push_inside(text, form, rows, rng)
+        assert keep.any()
+        answers = model.answer("class_scores", rows[keep]).argmax(axis=1)
+        assert (model.classes[answers] == rule.label).all()
+
+
+def _push_inside(text, form, rows, rng):
+    """Move the rows' cells into what a condition says; which of them it could be done for."""
+    if text == "always":
+        return np.ones(len(rows), dtype=bool)
+    if " is not missing" in text:
+        name = text.removesuffix(" is not missing")
+        j = [shape.name for shape in form.shapes].index(name)
+        return ~np.isnan(rows[:, j])
+    if " is " in text:
+        name, levels = text.split(" is ", 1)
+        j = [shape.name for shape in form.shapes].index(name)
+        allowed = levels.split(" or ")
+        known = list(getattr(form.shapes[j], "levels", ()))
+        codes = [np.nan if one == "missing" else known.index(one) for one in allowed]
+        rows[:, j] = rng.choice(codes, len(rows))
+        return np.ones(len(rows), dtype=bool)
+    number = r"(-?[0-9.e+-]+)"
+    both = re.fullmatch(rf"{number} <= (.+) <= {number}", text)
+    low = re.fullmatch(rf"(.+) >= {number}", text)
+    high = re.fullmatch(rf"(.+) <= {number}", text)
+    if both:
+        ends, name = (float(both[1]), float(both[3])), both[2]
+    elif low:
+        ends, name = (float(low[2]), float(low[2]) + 10.0), low[1]
+    else:
+        ends, name = (float(high[2]) - 10.0, float(high[2])), high[1]
+    j = [shape.name for shape in form.shapes].index(name)
+    rows[:, j] = rng.choice([*ends, rng.uniform(*ends)], len(rows))
+    return np.ones(len(rows), dtype=bool)
+
+
+def test_rules_of_curves_need_rows_and_nonsense_is_refused():
+    model, X, _ = fitted("spline")
+    with pytest.raises(ValueError, match="pass X"):
+        model.rules()
+    for options in ({"digits": 0}, {"max_terms": 0}, {"class_": "nope"}):
+        with pytest.raises(ValueError, match=r"expected|at least"):
+            model.rules(X, **options)
+
+
+def test_rules_are_told_as_frame_json_html_and_text():
+    model, X, y = fitted("mixed linear")
+    told = model.rules(X, y)
+    json.dumps(told.to_dict(), allow_nan=False)
+    assert len(told.to_frame()) == len(told)
+    assert "red <b>" not in told._repr_html_()
+    assert ">=" in str(told)
+    assert told[0].label == "barbera"
