@@ -45,6 +45,8 @@ MOST_CLASSES_IN_A_CURVE = 8
 MOST_CLASSES_IN_A_MATRIX = 16
 MOST_CONFUSIONS = 12
 MOST_RULES = 12
+TERMS_OF_A_RULE = 4
+CELLS_FOR_RULES = 100_000  # rows times planes
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +116,10 @@ def _explained(asked: _Asked, ignore: Any) -> GlobalExplanation:
     return explain_global(asked.model, *_some_rows(asked), n_columns=5, ignore=ignore)
 
 
-def _some_rows(asked: _Asked) -> tuple[Any, Any]:
-    """Raw rows and labels for what is not made from all rows."""
-    return taken(asked.X, asked.some), asked.model.classes[asked.y[asked.some]]
+def _some_rows(asked: _Asked, most: int = MOST_ROWS) -> tuple[Any, Any]:
+    """Raw rows and labels, at most so many, for what is not made from all rows."""
+    some = asked.some[:: -(-len(asked.some) // most)]
+    return taken(asked.X, some), asked.model.classes[asked.y[some]]
 
 
 def _reach(asked: _Asked) -> list[tuple[float, float]]:
@@ -264,10 +267,13 @@ def _card_columns(
 
 def _rules(asked: _Asked) -> dict[str, Any]:
     """The regions that hold most rows, as rules; or why there are none."""
+    # Every plane's region is made from all rows, so many planes are asked about fewer.
+    most = int(np.clip(CELLS_FOR_RULES // asked.model.planes.n_planes, 200, MOST_ROWS))
+    X, y = _some_rows(asked, most)
     try:
-        found = rules(asked.model, *_some_rows(asked), max_terms=4)
+        found = rules(asked.model, X, y, max_terms=TERMS_OF_A_RULE)
     except NoShapes as error:
-        return {"rules": [], "n_left_out": 0, "reason": str(error)}
+        return {"rules": [], "n_left_out": 0, "n_rows": len(y), "reason": str(error)}
     used = sorted((one for one in found if one.coverage), key=lambda one: -(one.coverage or 0.0))
     names = ("conditions", "coverage", "purity", "largest_error", "misplaced", "kind")
     made = [
@@ -275,7 +281,8 @@ def _rules(asked: _Asked) -> dict[str, Any]:
         | {"label": str(one.label), "name": f"{one.label}/{one.plane}"}
         for one in used[:MOST_RULES]
     ]
-    return {"rules": made, "n_left_out": len(used) - len(made), "reason": None}
+    n_left_out = len(used) - len(made)
+    return {"rules": made, "n_left_out": n_left_out, "n_rows": len(y), "reason": None}
 
 
 # --- the living part ---

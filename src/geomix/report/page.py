@@ -97,9 +97,19 @@ def _environment() -> Any:
     environment.filters["text"] = lambda cell: printable(shown(cell))
     environment.filters["percent"] = lambda share: "" if share is None else percent(share)
     environment.filters["short"] = _shortened
+    environment.filters["figure"] = _figure
     return environment
 
 
 def _shortened(name: Any, most: int = 22) -> str:
     text = printable(str(name))
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _figure(cell: Any) -> str:
+    """A cell as text; numbers with four digits, and without an exponent up to ten million."""
+    if not isinstance(cell, float):
+        return printable(shown(cell))
+    if abs(cell) < 1e7 and (cell == round(cell) or abs(cell) >= 1e4):
+        return f"{cell:,.0f}"
+    return f"{cell:.4g}"

@@ -18,7 +18,7 @@ RELIABILITY = 220  # side of the square
 CURVE_WIDTH, CURVE_HEIGHT = 180, 84
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 LEVEL_HEIGHT = 15
-LEVEL_NAMES = 76  # room for their names, of the width
+LEVEL_NAMES = 86  # room for their names, of the width
 MOST_LEVELS = 7
 MOST_POINTS = 80
 
@@ -66,12 +66,8 @@ def curve_picture(
         {"code": code, "points": _path(across(x), up(_along(curve, curve.by_class[code], x)))}
         for code in classes
     ]
-    ends = f"{low:.4g}", f"{high:.4g}"
-    return {"kind": "number", "lines": lines, "zero": _short(up(0.0)), "low": ends[0]} | {
-        "high": ends[1],
-        "width": CURVE_WIDTH,
-        "height": CURVE_HEIGHT,
-    }
+    size = {"width": CURVE_WIDTH, "height": CURVE_HEIGHT, "zero": _short(up(0.0))}
+    return {"kind": "number", "lines": lines, "low": low, "high": high} | size
 
 
 def _level_picture(curve: ColumnCurves, classes: list[int], most: float) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The rows that a report carries, and what its controls need to know of the columns.
 
-A bounded number of rows, chosen to be worth looking at: those answered wrongly with the greatest
-confidence, those where the model is most torn, the most typical of each class, and some at random.
+A bounded number of rows, chosen to be worth looking at: those where the model is most torn, those
+answered wrongly with the greatest confidence, the surest of each class, and some at random.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def sampled_rows(
     ranked = np.sort(P, axis=1)
     torn = np.argsort(ranked[:, -1] - ranked[:, -2], kind="stable")
     kinds = {
-        "Surest of the wrong answers": wrong[np.argsort(-top[wrong], kind="stable")],
         "Least certain": torn,
+        "Surest of the wrong answers": wrong[np.argsort(-top[wrong], kind="stable")],
         "Surest of each class": _surest(P, predicted),
     }
     each = min(EACH_KIND, n_rows // 4)
