@@ -38,8 +38,8 @@ def summary(
 
 def percent(share: float) -> str:
     """A share with one decimal, and none where that would say 100.0 of something less."""
-    text = f"{share:.1%}"
-    return text if share >= 1.0 or text != "100.0%" else "over 99.9%"
+    text = f"{100.0 * share:.1f} %"
+    return text if share >= 1.0 or text != "100.0 %" else "over 99.9 %"
 
 
 def listed(names: Any, most: int = NAMES_IN_A_LIST) -> str:
