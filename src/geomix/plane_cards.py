@@ -154,7 +154,7 @@ def _facts(model: GeometricMixture, rows: AnsweredRows, p: int, code: int) -> di
     told: dict[str, Any] = {"n_rows": n_rows, "usage": float(answered.mean())}
     if n_rows:
         told["confidence"] = float(rows.P[answered, code].mean())
-        told["typical"] = decoded_row(model, _typical(model, rows.encoded[answered]))
+        told["typical"] = decoded_row(model, typical_row(model, rows.encoded[answered]))
     if rows.y is None:
         return told
     own, wrong = rows.y == code, rows.predicted != rows.y
@@ -166,7 +166,7 @@ def _facts(model: GeometricMixture, rows: AnsweredRows, p: int, code: int) -> di
     return told
 
 
-def _typical(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
+def typical_row(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
     """Median of each number, most frequent code of each category; NaN where most are missing."""
     middle = np.full(encoded.shape[1], np.nan)
     for j, is_category in enumerate(table_of(model).is_category.tolist()):
