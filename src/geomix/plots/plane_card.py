@@ -53,8 +53,10 @@ class PlaneCardDisplay:
         member: int = 0,
         n_columns: int = N_COLUMNS,
     ) -> PlaneCardDisplay:
-        """The card of plane ``plane`` of class ``label`` (and of a committee's ``member``); rows ``X``
-        and labels ``y`` as in ``model.explain_global``."""
+        """The card of plane ``plane`` of class ``label`` (and of a committee's ``member``).
+
+        X, y : rows and labels as in ``model.explain_global``
+        """
         check_model(model)
         code = class_code(model, label)
         told = explain_global(model, X, y, n_columns=n_columns)
@@ -96,9 +98,8 @@ class PlaneCardDisplay:
             height = 0.6 + 1.35 * -(-n_columns // PANEL_COLUMNS)
         ax = look.own_axes(6.2, height) if ax is None else ax
         panels = self._draw_curves(ax) if self.curves else self._draw_bars(ax)
-        ax.set_title(
-            self._title(), fontsize=9, color=look.INK, loc="left", pad=22 if panels else 10
-        )
+        room = 22 if panels else 10  # the panels have titles of their own
+        ax.set_title(self._title(), fontsize=9, color=look.INK, loc="left", pad=room)
         return replace(self, ax_=ax, figure_=ax.figure, panels_=tuple(panels))
 
     _repr_png_ = look.notebook_png

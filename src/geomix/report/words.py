@@ -37,9 +37,9 @@ def summary(
 
 
 def percent(share: float) -> str:
-    """A share with one decimal, and none where that would say 100.0 of something less."""
-    text = f"{100.0 * share:.1f} %"
-    return text if share >= 1.0 or text != "100.0 %" else "over 99.9 %"
+    """A share with one decimal, but never 100.0 of something less; no line ends before the sign."""
+    number = f"{100.0 * share:.1f}"
+    return "over 99.9\xa0%" if number == "100.0" and share < 1.0 else f"{number}\xa0%"
 
 
 def listed(names: Any, most: int = NAMES_IN_A_LIST) -> str:

@@ -30,9 +30,9 @@ function shortNumber(x) {
 }
 
 function percent(share) {
-  if (share < 1 && share > 0.9995) return "over 99.9 %";
-  if (share > 0 && share < 0.0005) return "under 0.1 %";
-  return `${(100 * share).toFixed(1)} %`;
+  if (share < 1 && share > 0.9995) return "over 99.9\u00a0%";
+  if (share > 0 && share < 0.0005) return "under 0.1\u00a0%";
+  return `${(100 * share).toFixed(1)}\u00a0%`;
 }
 
 /** Bars of the probabilities, largest first. */

@@ -250,7 +250,7 @@ function counterfactualPart() {
     return element("li", {}, `${reading.columns[j].name}: ${cellText(j, state.row.cells[j])} → ${cellText(j, cell)}`);
   });
   const rest = changes.length - list.length;
-  if (rest > 0) list.push(element("li", {}, `and ${rest} columns more`));
+  if (rest > 0) list.push(element("li", {}, `and ${rest} more`));
   return [element("p", {}, title, said, apply), element("ul", { className: "changes" }, ...list)];
 }
 
