@@ -2,8 +2,8 @@
 
 Two models: two noisy half-moons (two columns, so that regions can be seen), and scikit-learn's
 wines by six of their columns, fitted on 60 % of the rows and read on the rest. With
-``--screenshot`` the report is also drawn by a Chromium that is installed. The pictures in docs/ were
-made by this.
+``--screenshot`` the report is also drawn by a Chromium that is installed. The pictures in docs/
+were made by this.
 """
 
 from __future__ import annotations
