@@ -3,6 +3,7 @@
 ``make fuzz`` runs the mutations here for longer, and more of them.
 """
 
+import io
 import json
 import os
 import pathlib
@@ -152,6 +153,55 @@ def test_the_forger_writes_as_we_do(content):
 @pytest.mark.parametrize("length", [2**63, 2**64 - 1, 16 * 2**20 + 1, 2**40])
 def test_a_header_longer_than_allowed_is_refused_unread(content, length):
     refused(length.to_bytes(8, "little") + content[8:], "header|not a geomix model")
+
+
+def test_a_file_cut_while_it_is_being_read_is_refused(content):
+    length = int.from_bytes(content[:8], "little")
+    for end in (100, 8 + length, len(content) - 1):
+        stream = io.BytesIO(content[:end])
+        with pytest.raises(ModelFileError, match=r"truncated: expected \d+ bytes, read"):
+            modelfile._read_model(stream, len(content), None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"},"', b'","zeal":"1"},"'),
+        (b'"sha256":"', b'"sha256":"A'),
+        (b'"sha256":"', b'"sha256":"g'),
+        (b'"sha256":"', b'"sha256":"00'),
+    ],
+)
+def test_other_metadata_than_ours_are_refused(content, old, new):
+    length = int.from_bytes(content[:8], "little")
+    header = content[8 : 8 + length].rstrip(b" ").replace(old, new, 1)
+    if b"zeal" not in new:  # the digits that are there make room for the new ones
+        at = header.index(new) + len(new)
+        header = header[:at] + header[at + 1 :]
+    header += b" " * (-len(header) % 8)
+    refused(len(header).to_bytes(8, "little") + header + content[8 + length :], "SHA-256")
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        {"int": "x" * 17},
+        {"int": 5},
+        {"int": "12"},
+        {"int": " " + "9" * 17},
+        {"int": "9" * 1001},
+        {"int": "9" * 17, "more": 1},
+        {"other": "9" * 17},
+        {},
+        [],
+        None,
+    ],
+)
+def test_levels_that_are_no_levels_are_refused(level):
+    whole = modelfile.to_bytes(case("linear mixed").model)
+    columns = json.loads(forgery.parts_of(whole)[0])["columns"]
+    columns[3]["levels"][0] = level
+    refused(forgery.with_manifest(whole, columns=columns), "level")
 
 
 def test_a_header_of_16_mib_is_the_longest(content):
@@ -352,6 +402,8 @@ def test_expanded_columns_that_do_not_fit_the_table_are_refused(name, at, value)
         ({"columns": ["a", "b", {"name": "c", "levels": [{"int": "12"}], "other": True}]}, "level"),
         ({"columns": ["a", "b", {"name": 1, "levels": [], "other": False}]}, "expected text"),
         ({"classes": []}, "classes"),
+        ({"classes": {"dtype": "str", "values": "abc"}}, "list of at least two"),
+        ({"classes": {"dtype": "int64", "values": [1]}}, "list of at least two"),
         ({"classes": {"dtype": "int64", "values": [1, 2]}}, "class_start"),
         ({"classes": {"dtype": "int64", "values": [1, 2, 2]}}, "twice"),
         ({"classes": {"dtype": "int8", "values": [1, 2, 300]}}, "out of the range"),
@@ -440,6 +492,22 @@ def test_another_major_version_is_refused_as_such(content, version, advice):
         "written_by": "g",
     }
     assert isinstance(refused(forgery.forged(about, tensors, data), advice), ModelVersionError)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [("wavelet.scales", "F64", [2], [0, 16]), ("planes.weights", "BF16", [2, 2, 2], [0, 16])],
+)
+@pytest.mark.parametrize(
+    "changes", [{"format_version": [2, 0]}, {"format_version": [1, 7], "requires": ["wavelets"]}]
+)
+def test_a_later_version_is_told_as_such_even_if_its_tensors_are_unknown(content, entry, changes):
+    about = {**json.loads(forgery.parts_of(content)[0]), **changes}
+    later = forgery.sealed(about, forgery.tensor_text(*entry), bytes(16))
+    assert isinstance(refused(later, "upgrade geomix"), ModelVersionError)
+    same = {**about, "format_version": [1, 0], "requires": ["core"]}
+    today = forgery.sealed(same, forgery.tensor_text(*entry), bytes(16))
+    assert not isinstance(refused(today, "tensor"), ModelVersionError)
 
 
 # --- what is no model file at all ---

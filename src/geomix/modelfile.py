@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from geomix import atomic, manifest, modelparts, strictjson, tensorfile
-from geomix.errors import ModelFileError
+from geomix.errors import ModelFileError, ModelVersionError
 from geomix.lift import FourierLift, PassThrough
 from geomix.model import GeometricMixture
 from geomix.schema import Table, numbers_table
@@ -136,11 +136,33 @@ def _required(model: GeometricMixture) -> list[str]:
 
 
 def _read_model(stream: BinaryIO, size: int, max_columns: int | None) -> GeometricMixture:
-    header = tensorfile.read_header(stream, size, modelparts.RANKS)
+    header = _read_header(stream, size)
     arrays = tensorfile.read_tensors(stream, header)
     most = manifest.most_values(size)
     about = manifest.read(header.manifest, max(most, 2 * (max_columns or 0)))
     return build(about, arrays, most if max_columns is None else max_columns)
+
+
+def _read_header(stream: BinaryIO, size: int) -> tensorfile.Header:
+    try:
+        return tensorfile.read_header(stream, size, modelparts.RANKS)
+    except ModelFileError:
+        # Tensors that we do not know may be those of a later version, and then that is to be said.
+        stream.seek(0)
+        _refuse_newer(stream, size)
+        raise
+
+
+def _refuse_newer(stream: BinaryIO, size: int) -> None:
+    """ModelVersionError if the manifest can be read and is of a version that we do not know."""
+    try:
+        about = _readable(tensorfile.read_manifest(stream, size), size)
+        if about.get("format") == manifest.FORMAT:
+            manifest.check_version(about)
+    except ModelVersionError:
+        raise
+    except ModelFileError:
+        return
 
 
 def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> GeometricMixture:
@@ -260,7 +282,7 @@ def info(path: Any, *, max_bytes: int = LARGEST_FILE) -> FileFacts:
             size = _checked_size(file, max_bytes)
             found["n_bytes"] = size
             found["sha256"] = _digest(file)
-            header = tensorfile.read_header(file, size, modelparts.RANKS)
+            header = _read_header(file, size)
             found["tensors"] = header.tensors
             found["manifest"] = _readable(header.manifest, size)
             file.seek(0)

@@ -143,6 +143,22 @@ def _begun(manifest: str, tensors: tuple[Tensor, ...]) -> Any:
 def read_header(stream: BinaryIO, size: int, ranks: Mapping[str, int]) -> Header:
     """The header of a file of ``size`` bytes, whose tensors are among those of ``ranks`` (name ->
     number of dimensions) and fill the file exactly. Nothing of the data is read."""
+    manifest, ending, length = _halves(stream, size)
+    header = Header(manifest, *_parsed_ending(ending, ranks))
+    expected = _ending(header)
+    if ending != expected + b" " * (-(length - len(ending) + len(expected)) % 8):
+        raise ModelFileError("its header is not in canonical form")
+    _check_cover(header.tensors, 8 + length, size)
+    return header
+
+
+def read_manifest(stream: BinaryIO, size: int) -> str:
+    """The manifest alone, whatever the tensors are."""
+    return _halves(stream, size)[0]
+
+
+def _halves(stream: BinaryIO, size: int) -> tuple[str, bytes, int]:
+    """The manifest, what follows after it in the header, and the length of the header."""
     length = _header_length(stream.read(8), size)
     text = _read(stream, length)
     if not text.startswith(BEGINNING):
@@ -154,14 +170,7 @@ def read_header(stream: BinaryIO, size: int, ranks: Mapping[str, int]) -> Header
     # A header may have 16 MiB: as few copies of it at a time as can be.
     quoted = _ascii(memoryview(text)[len(BEGINNING) - 1 : middle + 1])
     del text
-    manifest = _manifest(quoted)
-    del quoted
-    header = Header(manifest, *_parsed_ending(ending, ranks))
-    expected = _ending(header)
-    if ending != expected + b" " * (-(middle + len(expected)) % 8):
-        raise ModelFileError("its header is not in canonical form")
-    _check_cover(header.tensors, 8 + length, size)
-    return header
+    return _manifest(quoted), ending, length
 
 
 def recognised(first: bytes) -> str | None:
