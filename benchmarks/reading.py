@@ -2,7 +2,7 @@
 
     python benchmarks/reading.py [counterfactuals] [certificates] [contributions]
         [--rows 200] [--attacks 10000] [--table FILE.parquet --target COLUMN]
-        [--dice genetic,random]
+        [--only wdbc,mixed] [--dice genetic,random]
 
 Counterfactuals are asked of test rows of wdbc and of a mixed table (made of wdbc: eight numbers
 and four columns cut into levels; or ``--table``): how many the model itself confirms, the median
@@ -70,7 +70,7 @@ def given(path: str, target: str) -> tuple[pd.DataFrame, Any]:
 
 
 def split(X: pd.DataFrame, y: Any, n_test: int) -> tuple[Any, ...]:
-    n_test = min(n_test, len(X) // 3)
+    n_test = min(n_test, len(X) // 2)
     return train_test_split(X, y, test_size=n_test, random_state=0, stratify=y)
 
 
@@ -160,6 +160,8 @@ def counterfactuals(options: argparse.Namespace) -> list[str]:
     tables = {"wdbc": wdbc(), "mixed": mixed()}
     if options.table:
         tables[Path(options.table).stem] = given(options.table, options.target)
+    if options.only:
+        tables = {name: tables[name] for name in options.only.split(",")}
     notes = []
     for name, (X, y) in tables.items():
         X_train, X_test, y_train, _ = split(X, y, options.rows)
@@ -346,6 +348,7 @@ def main() -> None:
     parser.add_argument("--attacks", type=int, default=10_000)
     parser.add_argument("--table")
     parser.add_argument("--target")
+    parser.add_argument("--only", help="names of tables, such as wdbc,mixed")
     parser.add_argument("--dice", default="genetic,random")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from reading_models import fitted
+from scipy.sparse import csr_matrix
 from shapes import central_differences, random_planes, random_rows
 from sklearn.datasets import load_iris, load_wine
 
@@ -168,9 +169,17 @@ def test_names_missing_cells_and_categories_go_together():
     assert short.fit(X, y).model_.check_monotone({"dose": {"toxic": 1}})
 
 
+def test_sparse_rows_keep_the_order_too():
+    X, y = load_wine(return_X_y=True)
+    X = np.where(np.median(X, axis=0) < X, X, 0.0)
+    clf = GeometricMixtureClassifier(2, lift="linear", monotone={12: {0: -1}}, **QUICK)
+    assert clf.fit(csr_matrix(X), y).model_.check_monotone({12: {0: -1}})
+
+
 def test_the_choice_of_a_lift_leaves_fourier_out():
     X, y = load_iris(return_X_y=True)
-    clf = GeometricMixtureClassifier(monotone={"x2": {2: 1}}, random_state=0).fit(X, y)
+    some = {"n_planes": 1, "lift": ("linear", "fourier"), "random_state": 0}
+    clf = GeometricMixtureClassifier(monotone={"x2": {2: 1}}, **some).fit(X, y)
     assert "fourier" not in {trial.lift for trial in clf.history_.trials}
     assert clf.model_.check_monotone({"x2": {2: 1}})
     wide = np.hstack([X] * 14)

@@ -6,14 +6,17 @@ import sys
 import numpy as np
 import pytest
 from reading_models import ADDITIVE, FOURIER, SETTINGS, fitted, mixed_table
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_wine
 
 from geomix import GeometricMixture, findings
 from geomix.additive import NoShapes, additive
 from geomix.cells import decoded_row, encoded_rows
 from geomix.contributions import plane_gradients, standardised
-from geomix.lift import IdentityLift, Standardize
+from geomix.lift import IdentityLift, PassThrough, Standardize
+from geomix.picked import all_rows
 from geomix.planes import Planes
+from geomix.spline import fit_spline
 
 EVERY = list(SETTINGS)
 
@@ -142,6 +145,34 @@ def test_a_committees_planes_are_named_by_member():
     told = model.explain_local(X[:1])
     assert {one["member"] for one in told.responsible()} == {0, 1, 2, 3}
     assert "member" in str(told)
+
+
+def test_a_pairs_share_goes_half_and_half_and_its_geometry_is_refused():
+    X, _ = load_wine(return_X_y=True)
+    lift = fit_spline(
+        all_rows(X[:, :4]), np.ones(len(X)), np.zeros(4, dtype=int), 8, pairs=((0, 1), (1, 3))
+    )
+    rng = np.random.default_rng(0)
+    planes = Planes(
+        rng.standard_normal((5, lift.n_outputs)), rng.standard_normal(5), np.array([0, 2, 3, 5])
+    )
+    names = ("a", "b", "c", "d")
+    model = GeometricMixture(np.arange(3), names, PassThrough(4), lift, planes, 6.0, 0.7)
+    told = model.explain_local(X[:, :4])
+    total = told.contributions.sum(axis=1) + told.bias + told.pooling
+    np.testing.assert_allclose(total, told.margin, atol=1e-9)
+    score = model.scorer()
+    for i in range(0, 178, 30):
+        why = score.explain(X[i, :4])
+        assert told.classes[told.labels[i]] == why.label
+    with pytest.raises(NoShapes, match="pairs"):
+        model.counterfactual(X[0, :4])
+
+
+def test_sparse_rows_are_explained_like_dense_ones():
+    model, X, _ = fitted("several")
+    dense, sparse = model.explain_local(X[:5]), model.explain_local(csr_matrix(X[:5]))
+    np.testing.assert_array_equal(dense.contributions, sparse.contributions)
 
 
 # --- Fourier: approximations that say so ---

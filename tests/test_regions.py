@@ -122,6 +122,13 @@ def _push_inside(text, form, rows, rng):
         name = text.removesuffix(" is not missing")
         j = [shape.name for shape in form.shapes].index(name)
         return ~np.isnan(rows[:, j])
+    if " is known" in text:
+        name, _, others = text.partition(" is known")
+        j = [shape.name for shape in form.shapes].index(name)
+        left_out = others.removeprefix(" and not ").split(" or ")
+        codes = [k for k, one in enumerate(form.shapes[j].levels) if one not in left_out]
+        rows[:, j] = rng.choice(codes, len(rows))
+        return np.ones(len(rows), dtype=bool)
     if " is " in text:
         name, levels = text.split(" is ", 1)
         j = [shape.name for shape in form.shapes].index(name)

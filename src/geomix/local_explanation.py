@@ -7,7 +7,7 @@ log(p_label / p_against), in parts that add up to it (``contributions.py`` has t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,18 @@ APPROXIMATION = "local approximation"
 # Planes with at least this share of their class's score are named as responsible.
 RESPONSIBLE = 0.1
 LINES_SHOWN = 12
+PER_ROW = (
+    "cells",
+    "labels",
+    "against",
+    "probabilities",
+    "responsibilities",
+    "contributions",
+    "bias",
+    "pooling",
+    "margin",
+    "error",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,26 +88,9 @@ class LocalExplanation:
     def __getitem__(self, i: int) -> LocalExplanation:
         """The explanation of row ``i`` alone."""
         at = range(len(self))[i]
-        rows = slice(at, at + 1)
-        error = None if self.error is None else self.error[rows]
-        return LocalExplanation(
-            self.columns,
-            self.classes,
-            self.cells[rows],
-            self.labels[rows],
-            self.against[rows],
-            self.probabilities[rows],
-            self.responsibilities[rows],
-            self.contributions[rows],
-            self.bias[rows],
-            self.pooling[rows],
-            self.margin[rows],
-            self.method,
-            error,
-            self.class_of,
-            self.plane_of,
-            self.member_of,
-        )
+        parts = {name: getattr(self, name) for name in PER_ROW}
+        one = {name: part[at : at + 1] for name, part in parts.items() if part is not None}
+        return replace(self, **one)
 
     def responsible(self, i: int = 0) -> list[dict[str, Any]]:
         """The planes that carry the explained class of row ``i``, strongest first: those with a
@@ -110,7 +105,7 @@ class LocalExplanation:
                 "plane": int(self.plane_of[p]),
                 "member": int(self.member_of[p]),
                 "responsibility": float(self.responsibilities[i, p]),
-                "joint": float(self.joint[i, p]),
+                "joint": float(self.probabilities[i, self.labels[i]] * self.responsibilities[i, p]),
             }
             for p in order[:n_named]
         ]

@@ -30,6 +30,7 @@ from geomix.planes import Planes
 from geomix.shapes import NumberShape
 
 STEPS = 40
+ROUNDING = 1e-9  # scores are sums, so a margin is only known to about this
 
 
 def member_extreme(planes: Planes, F: FloatArray, code: int, *, largest: bool) -> FloatArray:
@@ -44,12 +45,16 @@ def bound_by_columns(moves: Moves, aim: Aim, norm: float) -> float:
     """Infinite where the target is out of reach, proved."""
     margins = Aim(aim.target, 0.0).margins(moves.form, moves.Z)
     rivals = [k for k in np.argsort(margins)[:2] if margins[k] < 0.0]
-    return max((_bound_against(moves, aim.target, int(k), norm) for k in rivals), default=0.0)
+    return max((bound_against(moves, aim.target, int(k), norm) for k in rivals), default=0.0)
 
 
-def _bound_against(moves: Moves, target: int, rival: int, norm: float) -> float:
+def bound_against(moves: Moves, target: int, rival: int, norm: float) -> float:
+    """Bound of the distance to where the target's score is no less than one rival's."""
     planes = moves.form.planes
     need = -float(Aim(target, 0.0).margins(moves.form, moves.Z)[rival])
+    need -= ROUNDING * (1.0 + abs(need))
+    if need <= 0.0:
+        return 0.0
     v = member_extreme(planes, moves.F, target, largest=True)
     v = v - member_extreme(planes, moves.F, rival, largest=False)
     starts = moves.column_start[:-1]

@@ -5,9 +5,10 @@ margins s_c - s_k, a column that stays within its interval takes off at most
 
     max over the interval of  (largest rise of k's planes) - (smallest rise of c's planes),
 
-as in ``bounds.py``, and a box is valid while the sums over columns stay below the margins. The
-anchor is the row of the plane with the widest margin; columns are set free in the order of what
-they cost, then the others are widened knot by knot.
+as in ``bounds.py``, and a box is valid while the sums over columns stay below the margins. From
+some rows that the plane answers for, sure ones and ordinary ones, the box is widened by whatever
+step takes in most rows (of its own column) for what it costs of the margins; the box with most
+rows is kept.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from geomix.plane_cards import leads
 from geomix.shapes import LevelShape
 
 ROUNDING = 1e-9
+ANCHORS = (1.0, 0.8, 0.5)  # how sure the rows are that boxes are grown around
+STRIDES = 16  # steps from one end of a curve to the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,24 +51,12 @@ class _Column:
     is_category: bool
     outer_is_flat: tuple[bool, bool]
 
-    @property
-    def total(self) -> FloatArray:
-        """Cost of leaving the column free, (n_rivals,); infinite where a line goes on."""
-        if not self.is_category and not all(self.outer_is_flat):
-            return np.full(self.cost.shape[1], np.inf)
-        return np.maximum(self.cost.max(axis=0), 0.0)
-
 
 def proved_boxes(
-    model: GeometricMixture,
-    form: Additive,
-    p: int,
-    code: int,
-    encoded: FloatArray,
-    max_columns: int | None,
-    digits: int,
+    model: GeometricMixture, form: Additive, p: int, code: int, encoded: FloatArray, digits: int
 ) -> Box | None:
-    """The box around the row that plane ``p`` of class ``code`` is surest of; None without one."""
+    """The widest box found around rows that plane ``p`` of class ``code`` answers for; None where
+    it answers for none."""
     S = model.answer("class_scores", encoded)
     answered = leads(model, model.answer("responsibilities", encoded))[:, p]
     answered &= S.argmax(axis=1) == code
@@ -73,14 +64,29 @@ def proved_boxes(
         return None
     others = S.copy()
     others[:, code] = -np.inf
-    lead = np.where(answered, S[:, code] - others.max(axis=1), -np.inf)
-    anchor = encoded[int(lead.argmax())]
+    lead = S[:, code] - others.max(axis=1)
+    rows = np.flatnonzero(answered)
+    rows = rows[np.argsort(lead[rows], kind="stable")]
+    anchors = {int(rows[int(part * (len(rows) - 1))]) for part in ANCHORS}
+    boxes = [_box_around(model, form, encoded[i], code, encoded, digits) for i in sorted(anchors)]
+    return max(boxes, key=lambda box: int(box.inside.sum()))
+
+
+def _box_around(
+    model: GeometricMixture,
+    form: Additive,
+    anchor: FloatArray,
+    code: int,
+    encoded: FloatArray,
+    digits: int,
+) -> Box:
     rivals = np.array([k for k in range(len(model.classes)) if k != code])
     scores = class_scores(form, form.scores(anchor[None, :])[0])
     budget = (scores[code] - scores[rivals]) * (1.0 - ROUNDING) - ROUNDING
     columns = [_column(form, shape, anchor[shape.column], code, rivals) for shape in form.shapes]
-    spans, free = _widened(columns, budget, encoded, max_columns)
-    return _told(model, columns, spans, free, encoded, digits)
+    sides = [_Side(one, encoded[:, j]) for j, one in enumerate(columns)]
+    _widen(sides, np.maximum(budget, 0.0))
+    return _told(model, columns, [side.span for side in sides], encoded, digits)
 
 
 def _column(form: Additive, shape: Any, cell: float, code: int, rivals: IntArray) -> _Column:
@@ -106,72 +112,105 @@ def _column(form: Additive, shape: Any, cell: float, code: int, rivals: IntArray
     )
 
 
-def _widened(
-    columns: list[_Column], budget: FloatArray, encoded: FloatArray, max_columns: int | None
-) -> tuple[list[set[int]], set[int]]:
-    """Places of each column in the box, and the columns that are free."""
-    left = budget.copy()
-    spans = [{one.anchor} for one in columns]
-    free: set[int] = set()
-    tightness = [float((one.total / np.maximum(budget, 1e-300)).max()) for one in columns]
-    # A missing cell, or a level never seen, is no place of a column: it is never in a box's side,
-    # so only columns without such rows are set free.
-    for j in np.argsort(tightness, kind="stable").tolist():
-        if (
-            (columns[j].total <= left).all()
-            and tightness[j] < np.inf
-            and _is_complete(columns[j], encoded[:, j])
-        ):
-            left = left - columns[j].total
-            free.add(j)
-    spent = [np.zeros(len(budget)) for _ in columns]
-    moved = True
-    while moved:
-        moved = False
-        for j, one in enumerate(columns):
-            if j in free:
-                continue
-            for place in _neighbours(one, spans[j]):
-                now = np.maximum(spent[j], one.cost[place])
-                if (left - (now - spent[j]) >= 0.0).all():
-                    left, spent[j] = left - (now - spent[j]), now
-                    spans[j].add(place)
-                    moved = True
-    return spans, free
+class _Side:
+    """One column's part of a box while it grows: its places, what they cost, how many rows of the
+    table have one of them."""
+
+    def __init__(self, column: _Column, cells: FloatArray) -> None:
+        self.column = column
+        self.span = {column.anchor}
+        self.spent: FloatArray = np.zeros(column.cost.shape[1])
+        n_places = len(column.values)
+        self.stride = 1 if column.is_category else max(n_places // STRIDES, 1)
+        if column.is_category:
+            counts = [float((cells == value).sum()) for value in column.values]
+        else:
+            # Rows at a place, and between it and the next one towards the anchor.
+            at = np.searchsorted(column.values, cells[~np.isnan(cells)])
+            left = np.searchsorted(column.values, cells[~np.isnan(cells)], "right") - 1
+            place = np.where(at <= column.anchor, left, at)
+            counts = np.bincount(np.clip(place, 0, n_places - 1), minlength=n_places).tolist()
+        self.counts = counts
+        self.n_rows = max(sum(counts[k] for k in self.span), 0.5)
+
+    def steps(self) -> list[list[int]]:
+        """Places that could come in next, together."""
+        n_places = len(self.column.values)
+        if self.column.is_category:
+            return [[k] for k in range(n_places) if k not in self.span]
+        low, high = min(self.span), max(self.span)
+        wanted = []
+        for stride in {self.stride, 1}:
+            wanted.append(list(range(max(low - stride, 0), low)))
+            wanted.append(list(range(high + 1, min(high + 1 + stride, n_places))))
+        return [places for places in wanted if places]
+
+    def cost_with(self, places: list[int]) -> FloatArray:
+        cost: FloatArray = np.maximum(self.spent, self.column.cost[places].max(axis=0))
+        return cost
+
+    def gain_with(self, places: list[int]) -> float:
+        return float(np.log1p(sum(self.counts[k] for k in places) / self.n_rows))
+
+    def take(self, places: list[int], spent: FloatArray) -> None:
+        self.n_rows += sum(self.counts[k] for k in places)
+        self.span.update(places)
+        self.spent = spent
+
+
+def _widen(sides: list[_Side], left: FloatArray) -> None:
+    """Step by step, always the one with most rows for its cost, until none fits."""
+    offers = [_offers(side) for side in sides]
+    while True:
+        best, choice = -1.0, None
+        for j, some in enumerate(offers):
+            for places, extra, gain in some:
+                if (extra <= left).all():
+                    worth = (gain + 1e-9) / (float((extra / (left + 1e-300)).max()) + 1e-9)
+                    if worth > best:
+                        best, choice = worth, (j, places, extra)
+        if choice is None:
+            return
+        j, places, extra = choice
+        sides[j].take(places, sides[j].spent + extra)
+        left = left - extra
+        offers[j] = _offers(sides[j])
+
+
+def _offers(side: _Side) -> list[tuple[list[int], FloatArray, float]]:
+    return [
+        (places, side.cost_with(places) - side.spent, side.gain_with(places))
+        for places in side.steps()
+    ]
 
 
 def _is_complete(one: _Column, cells: FloatArray) -> bool:
+    """Whether the places of a column are all that its rows can hold."""
     if one.is_category:
-        return bool(np.isin(cells, one.values).all())
-    return not np.isnan(cells).any()
-
-
-def _neighbours(one: _Column, span: set[int]) -> list[int]:
-    if one.is_category:
-        return [k for k in range(len(one.values)) if k not in span]
-    return [k for k in (min(span) - 1, max(span) + 1) if 0 <= k < len(one.values)]
+        return bool(np.isin(cells[~np.isnan(cells)], one.values).all()) and (
+            not np.isnan(cells).any() or bool(np.isnan(one.values).any())
+        )
+    return all(one.outer_is_flat) and not np.isnan(cells).any()
 
 
 def _told(
     model: GeometricMixture,
     columns: list[_Column],
     spans: list[set[int]],
-    free: set[int],
     encoded: FloatArray,
     digits: int,
 ) -> Box:
     inside = np.ones(len(encoded), dtype=bool)
     texts = []
     for j, one in enumerate(columns):
-        if j in free:
-            continue
         column = table_of(model).columns[j]
         x = encoded[:, j]
+        if len(spans[j]) == len(one.values) and _is_complete(one, x):
+            continue  # every cell there is
         if one.is_category:
             places = one.values[sorted(spans[j])]
             inside &= np.isin(x, places) | (np.isnan(x) & np.isnan(places).any())
-            names = [_level_name(column, value) for value in places]
-            texts.append(f"{column.name} is {' or '.join(names)}")
+            texts.append(_one_of(column, places))
             continue
         low, high = one.values[min(spans[j])], one.values[max(spans[j])]
         open_low = min(spans[j]) == 0 and one.outer_is_flat[0]
@@ -179,6 +218,16 @@ def _told(
         inside &= ~np.isnan(x) & ((x >= low) | open_low) & ((x <= high) | open_high)
         texts.append(_between(column.name, low, high, open_low, open_high, digits))
     return Box(tuple(text for text in texts if text) or ("always",), inside)
+
+
+def _one_of(column: Any, places: FloatArray) -> str:
+    """The levels of a box, or those that are not if they are fewer."""
+    others = [code for code in range(column.n_levels) if code not in places]
+    if len(others) < len(places) and (places >= 0.0).all():
+        names = [_level_name(column, float(code)) for code in others]
+        but = f" and not {' or '.join(names)}" if names else ""
+        return f"{column.name} is known{but}"
+    return f"{column.name} is {' or '.join(_level_name(column, value) for value in places)}"
 
 
 def _level_name(column: Any, value: float) -> str:

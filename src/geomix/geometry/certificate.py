@@ -9,8 +9,8 @@ dual norm, two lower bounds of the radius hold for the soft model, and the large
 
 (n = sharpness). The first: while z_p leads z_q by log(M_k) / n, s_c >= z_p >= s_k. The second: a
 soft-OR changes by no more than its fastest plane, so the margin falls by no more than r times the
-fastest difference. For curves, and for committees, the margin's fall is bounded by columns as in
-``bounds.py``, and the largest r for which that bound leaves a margin is found by halving.
+fastest difference. For curves, and for committees, the margin's fall is bounded by columns
+(``falls.py``).
 
 ``method="exact"`` (linear) also gives ``hard_radius``, the exact distance to the nearest row where
 another class has the largest plane, by one convex program for each plane of another class; and the
@@ -28,8 +28,8 @@ import numpy as np
 from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.cells import encoded_rows
-from geomix.geometry.bounds import plane_programs, soft_slack, straight_slopes
-from geomix.geometry.falls import LARGEST_RADIUS, ROUNDING, radius_by_columns
+from geomix.geometry.bounds import ROUNDING, plane_programs, soft_slack, straight_slopes
+from geomix.geometry.falls import LARGEST_RADIUS, radius_by_columns
 from geomix.geometry.freedom import unit_sizes
 from geomix.geometry.projection import DUAL
 from geomix.model import GeometricMixture

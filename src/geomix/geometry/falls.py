@@ -1,13 +1,13 @@
-"""How much of a margin moving numbers may take off, by columns: certificates of curves.
+"""Certified radii of curves and committees: by what columns may take off a margin.
 
-For the class c and a rival k moving column j from x_j to x'_j takes at most
+Norms 1 and 2: the bound of the distance to each rival class (``bounds.py``), with every number free
+and all else held. Norm inf: for the class c and a rival k moving column j within r takes at most
 
-    mean over members of max_{q of k} dF_qj  -  mean over members of min_{p of c} dF_pj
+    max over |t| <= r of  mean over members of max_{q of k} dF_qj
+                          - mean over members of min_{p of c} dF_pj
 
-off s_c - s_k (``bounds.py`` has the proof). That is convex between knots, so chords bound it. Over
-a ball of radius r the sum is at most, with rho_j the largest fall per distance within r,
-r ||rho||_* (norms 1 and 2), or the sum of the largest falls within r (norm inf): both grow with r,
-and the largest r that leaves a margin is found by halving.
+off s_c - s_k. That is convex between knots, so its largest value lies at knots or at the ends; the
+sum over columns grows with r, and the largest r that leaves a margin is found by halving.
 """
 
 from __future__ import annotations
@@ -18,27 +18,38 @@ import numpy as np
 
 from geomix.additive import Additive
 from geomix.arrays import FloatArray
-from geomix.geometry.bounds import member_extreme
-from geomix.geometry.projection import DUAL
+from geomix.geometry.bounds import ROUNDING, bound_against, member_extreme
+from geomix.geometry.freedom import Freedom
+from geomix.geometry.moves import moves_of
 from geomix.geometry.search import class_scores
 from geomix.shapes import NumberShape
 
 LARGEST_RADIUS = 1e6
 HALVINGS = 50
-ROUNDING = 1e-9  # taken off every margin, relative to the sizes it was made from
 
 
 def radius_by_columns(
     form: Additive, row: FloatArray, code: int, norm: float, unit: FloatArray
 ) -> float:
+    """Radius within which no rival of class ``code`` can win the row."""
+    rivals = [k for k in range(form.planes.n_classes) if k != code]
+    if norm == np.inf:
+        return _radius_inf(form, row, code, rivals, unit)
+    limit = np.full(len(row), np.inf)
+    held = {shape.column: [row[shape.column]] for shape in form.shapes if shape.kind == "category"}
+    moves = moves_of(form, row, Freedom(-limit, limit, held, unit))
+    return min(LARGEST_RADIUS, *(bound_against(moves, k, code, norm) for k in rivals))
+
+
+def _radius_inf(
+    form: Additive, row: FloatArray, code: int, rivals: list[int], unit: FloatArray
+) -> float:
     S = class_scores(form, form.scores(row[None, :])[0])
     radius = LARGEST_RADIUS
-    for k in range(form.planes.n_classes):
-        if k != code:
-            margin = float(S[code] - S[k])
-            margin -= ROUNDING * (1.0 + abs(margin))
-            falls = _falls(form, row, code, k, unit)
-            radius = min(radius, _largest_radius(falls, margin, norm, radius))
+    for k in rivals:
+        margin = float(S[code] - S[k])
+        margin -= ROUNDING * (1.0 + abs(margin))
+        radius = min(radius, _largest_radius(_falls(form, row, code, k, unit), margin, radius))
     return radius
 
 
@@ -61,12 +72,6 @@ class _Falls:
         """Within the distance r."""
         inside = self.fall[self.t <= r]
         return max(float(inside.max()), self.at(r), 0.0)
-
-    def rate(self, r: float) -> float:
-        """Largest fall per distance within r: of chords, at their ends."""
-        inside = (self.t <= r) & (self.t > 0.0)
-        rates = self.fall[inside] / self.t[inside]
-        return max(float(rates.max(initial=0.0)), self.at(r) / r if r > 0.0 else 0.0)
 
 
 def _falls(
@@ -95,16 +100,13 @@ def _side(
     return _Falls(sign * (points - x) / unit, fall[:-1], float(fall[-1]))
 
 
-def _largest_radius(falls: list[list[_Falls]], margin: float, norm: float, most: float) -> float:
+def _largest_radius(falls: list[list[_Falls]], margin: float, most: float) -> float:
     """The largest r whose fall leaves a margin; that fall only grows with r."""
     if margin <= 0.0:
         return 0.0
 
     def fall(r: float) -> float:
-        if norm == np.inf:
-            return sum(max(side.largest(r) for side in sides) for sides in falls)
-        rates = np.array([max(side.rate(r) for side in sides) for sides in falls])
-        return r * float(np.linalg.norm(rates, DUAL[norm])) if len(rates) else 0.0
+        return sum(max(side.largest(r) for side in sides) for sides in falls)
 
     if fall(most) < margin:
         return most

@@ -16,13 +16,12 @@ import numpy as np
 from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray
 from geomix.cells import column_place, encoded_rows
-from geomix.geometry.bounds import member_extreme, straight_slopes
+from geomix.geometry.bounds import ROUNDING, member_extreme, straight_slopes
 from geomix.geometry.search import class_scores
 from geomix.model import GeometricMixture
 from geomix.shapes import NumberShape
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
-ROUNDING = 1e-9
 HEADINGS = ("row", "label", "low", "probability", "high")
 
 

@@ -144,7 +144,7 @@ def rules(
     """The model's regions as rules: of all classes, or of ``class_``.
 
     X, y : rows for coverage, purity and errors; boxes of spline models need ``X``
-    max_terms : most terms of an inequality, or most columns of a box;  digits : significant ones
+    max_terms : most terms of an inequality;  digits : significant ones
     """
     if max_terms is not None and max_terms < 1:
         raise ValueError(f"Got max_terms={max_terms!r}; expected None or at least 1.")
@@ -166,7 +166,7 @@ def rules(
                 made.append(_polyhedron(form, p, c, whose, encoded, codes, max_terms, digits))
             else:
                 assert encoded is not None
-                found = proved_boxes(model, form, p, c, encoded, max_terms, digits)
+                found = proved_boxes(model, form, p, c, encoded, digits)
                 if found is not None:
                     facts = _facts(found.inside, codes, c)
                     made.append(Rule(*whose, "box", found.conditions, **facts))
