@@ -13,6 +13,7 @@ import pytest
 import sklearn.metrics
 from chromium import Page, find_chromium
 from reading_models import fitted, mixed_table
+from saved_models import MAKERS, case, exported_rows
 from scipy.stats import binomtest
 
 import geomix.report
@@ -50,7 +51,7 @@ def opened(browser, model, X, y, path, **options):
 
 def probabilities_of(model, cells):
     """Python's answer for the cells that the page holds."""
-    encoded = np.array([[np.nan if cell is None else cell for cell in cells]])
+    encoded = np.array([[np.nan if cell is None else float(cell) for cell in cells]])
     return model.answer("predict_proba", encoded)[0]
 
 
@@ -324,6 +325,27 @@ def test_rows_may_come_in_any_kind_of_table():
     expected = report_html(numbers, X, y, **options)
     assert report_html(numbers, X.tolist(), y, **options) == expected
     assert taken(X.tolist(), np.array([3])).tolist() == X[3:4].tolist()
+
+
+@pytest.mark.parametrize("name", list(MAKERS))
+def test_every_kind_of_model_and_odd_rows_make_a_report(browser, tmp_path, name):
+    model, rows = case(name).model, exported_rows(name)
+    rows = rows[[all(abs(x) < 1e6 for x in row if isinstance(x, float)) for row in rows.tolist()]]
+    page = opened(browser, model, rows, model.predict(rows), tmp_path / "report.html")
+    same_answer(page, model)
+    page.run("(byId('row').value = 'middle', byId('row').dispatchEvent(new Event('change')))")
+    same_answer(page, model)
+    text = page.run("document.body.innerText")
+    assert "NaN" not in text
+    assert "undefined" not in text
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 20])
+def test_few_rows_and_rows_of_one_class_make_a_report(n_rows):
+    model, X, y = fitted("spline")
+    html = report_html(model, X[:n_rows], y[:n_rows], X_new=X)
+    assert "nan" not in html.split("<script", 1)[0]
 
 
 def test_without_rows_the_page_carries_none():

@@ -200,9 +200,15 @@ def _strengths(model: GeometricMixture, encoded: FloatArray | None) -> _Strength
 def _sizes(form: Additive, encoded: FloatArray | None) -> FloatArray:
     if encoded is None or not len(encoded):
         return np.column_stack([shape.spread for shape in form.shapes])
-    size = np.column_stack([shape(encoded[:, shape.column]).std(axis=0) for shape in form.shapes])
+    size = np.column_stack([_deviations(shape(encoded[:, shape.column])) for shape in form.shapes])
     # A column of one value has no deviation but for rounding.
     return np.where(size > 1e-12, size, 0.0)
+
+
+def _deviations(F: FloatArray) -> FloatArray:
+    """Standard deviation of each column; of their shares of the largest, which square well."""
+    top = np.maximum(np.abs(F).max(axis=0), np.finfo(float).tiny)
+    return (F / top).std(axis=0) * top
 
 
 def _directions(form: Additive) -> list[list[str]]:
