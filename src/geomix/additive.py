@@ -225,7 +225,7 @@ def _deviation(part: Curve) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         above, width = part.mean[: len(knots) - 1], np.diff(knots)
         middle = (knots[:-1] / 2.0 + knots[1:] / 2.0) - knots[0]
-        variance = float(2.0 * (above * width) @ middle - float(above @ width) ** 2)
+        variance = float(2.0 * (above * width) @ middle - np.square(above @ width))
     if not np.isfinite(variance) or variance <= 0.0:
         return 1.0
     return float(np.sqrt(variance))

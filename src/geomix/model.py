@@ -251,6 +251,12 @@ class GeometricMixture:
 
         return compare(self, X_reference, X_new)
 
+    def report(self, X: Any, y: Any, path: Any, **options: Any) -> None:
+        """Write one HTML file in which the model is alive: see ``geomix.report``."""
+        from geomix.report import report
+
+        report(self, X, y, path, **options)
+
     # --- editing: a new model, with the exact change ---
 
     def without_plane(self, label: Any, plane: int) -> Edit:

@@ -154,7 +154,7 @@ def _facts(model: GeometricMixture, rows: AnsweredRows, p: int, code: int) -> di
     told: dict[str, Any] = {"n_rows": n_rows, "usage": float(answered.mean())}
     if n_rows:
         told["confidence"] = float(rows.P[answered, code].mean())
-        told["typical"] = decoded_row(model, _typical(model, rows.encoded[answered]))
+        told["typical"] = decoded_row(model, typical_row(model, rows.encoded[answered]))
     if rows.y is None:
         return told
     own, wrong = rows.y == code, rows.predicted != rows.y
@@ -166,7 +166,7 @@ def _facts(model: GeometricMixture, rows: AnsweredRows, p: int, code: int) -> di
     return told
 
 
-def _typical(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
+def typical_row(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
     """Median of each number, most frequent code of each category; NaN where most are missing."""
     middle = np.full(encoded.shape[1], np.nan)
     for j, is_category in enumerate(table_of(model).is_category.tolist()):
@@ -200,9 +200,15 @@ def _strengths(model: GeometricMixture, encoded: FloatArray | None) -> _Strength
 def _sizes(form: Additive, encoded: FloatArray | None) -> FloatArray:
     if encoded is None or not len(encoded):
         return np.column_stack([shape.spread for shape in form.shapes])
-    size = np.column_stack([shape(encoded[:, shape.column]).std(axis=0) for shape in form.shapes])
+    size = np.column_stack([_deviations(shape(encoded[:, shape.column])) for shape in form.shapes])
     # A column of one value has no deviation but for rounding.
     return np.where(size > 1e-12, size, 0.0)
+
+
+def _deviations(F: FloatArray) -> FloatArray:
+    """Standard deviation of each column; of their shares of the largest, which square well."""
+    top = np.maximum(np.abs(F).max(axis=0), np.finfo(float).tiny)
+    return (F / top).std(axis=0) * top
 
 
 def _directions(form: Additive) -> list[list[str]]:

@@ -1,10 +1,11 @@
 """Plots of a trained model: each Display holds facts, and draws them when asked.
 
-    RegionDisplay.from_model(clf.model_, X, y).plot().figure_.savefig("regions.png")
+    RegionDisplay.from_estimator(clf, X, y).plot().figure_.savefig("regions.png")
 
-``from_...`` computes, ``plot(ax=None)`` only draws. A Display is frozen: ``plot`` answers with
-the same facts plus ``ax_`` and ``figure_``. Without ``ax`` it draws on a figure of its own,
-which a notebook shows as the value of the cell; pyplot and its global state are never touched.
+``from_...`` computes, ``plot(ax=None)`` only draws, ``frame()`` has what is drawn as a table. A
+Display is frozen: ``plot`` answers with the same facts plus ``ax_`` and ``figure_``. Without ``ax``
+it draws on a figure of its own, which a notebook shows as the value of the cell; pyplot and its
+global state are never touched.
 """
 
 try:
@@ -14,16 +15,30 @@ except ImportError as error:
         "geomix.plots draws with matplotlib, which is not installed: pip install 'geomix[plots]'"
     ) from error
 
+from geomix.plots.certificate import CertificateDisplay
+from geomix.plots.class_reliability import ClassReliabilityDisplay
+from geomix.plots.counterfactual import CounterfactualDisplay
 from geomix.plots.history import HistoryDisplay
+from geomix.plots.plane_card import PlaneCardDisplay
+from geomix.plots.projection import ProjectionDisplay
 from geomix.plots.regions import RegionDisplay
 from geomix.plots.reliability import ReliabilityDisplay
 from geomix.plots.responsibility import ResponsibilityDisplay
+from geomix.plots.roc import RocDisplay
+from geomix.plots.union import UnionDisplay
 from geomix.plots.usage import UsageDisplay
 
 __all__ = [
+    "CertificateDisplay",
+    "ClassReliabilityDisplay",
+    "CounterfactualDisplay",
     "HistoryDisplay",
+    "PlaneCardDisplay",
+    "ProjectionDisplay",
     "RegionDisplay",
     "ReliabilityDisplay",
     "ResponsibilityDisplay",
+    "RocDisplay",
+    "UnionDisplay",
     "UsageDisplay",
 ]

@@ -11,14 +11,16 @@ t and comes out exactly. The soft boundary rounds the corners between the pieces
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from geomix.additive import additive
 from geomix.arrays import FloatArray
 from geomix.model import GeometricMixture
 from geomix.planes import Planes
+from geomix.shapes import NumberShape, Shape
 
 # In parts of the window: pieces under a pixel or so are not worth a line across the picture.
 SHORTEST_PIECE = 2e-3
@@ -39,8 +41,29 @@ class Facet:
 
 def facets_of(model: GeometricMixture, low: FloatArray, high: FloatArray) -> tuple[Facet, ...]:
     """Every facet inside the window from corner ``low`` to corner ``high``; linear lift only."""
+    return facets_between(model.folded, low, high)
+
+
+def slice_of(model: GeometricMixture, places: tuple[int, int], held: FloatArray) -> Planes:
+    """The planes of a linear model over two of its columns, the others held at an encoded row."""
+    shapes = additive(model).shapes
+    slopes = np.column_stack([_number(shapes[j]).outer[:, 1] for j in places])
+    anchor = np.where(np.isnan(held), 0.0, held)
+    row = held.copy()
+    row[list(places)] = anchor[list(places)]
+    scores = model.answer("plane_scores", row[None, :])[0]
+    return replace(model.planes, weights=slopes, biases=scores - slopes @ row[list(places)])
+
+
+def _number(shape: Shape) -> NumberShape:
+    assert isinstance(shape, NumberShape)  # checked at the door
+    return shape
+
+
+def facets_between(planes: Planes, low: FloatArray, high: FloatArray) -> tuple[Facet, ...]:
+    """The same for planes over two columns."""
     size = high - low
-    planes = model.folded.through(np.diag(size), low)  # over u in the unit square, x = low + size u
+    planes = planes.through(np.diag(size), low)  # over u in the unit square, x = low + size u
     class_of = planes.class_of
     found = []
     for first, second in combinations(range(planes.n_planes), 2):

@@ -42,6 +42,12 @@ class Grid:
         dx, dy = (right - left) / (len(self.xs) - 1), (top - bottom) / (len(self.ys) - 1)
         return left - dx / 2, right + dx / 2, bottom - dy / 2, top + dy / 2
 
+    def rows(self, places: tuple[int, int], held: FloatArray) -> FloatArray:
+        """Every grid point as an encoded row: two columns from the grid, the others held."""
+        rows = np.repeat(held[None, :], len(self.xs) * len(self.ys), axis=0)
+        rows[:, list(places)] = self.points
+        return rows
+
     def as_map(self, values: FloatArray) -> FloatArray:
         """Rows of values at ``points`` as a map, (len(ys), len(xs), ...)."""
         return values.reshape(len(self.ys), len(self.xs), *values.shape[1:])
@@ -60,7 +66,7 @@ def grid_around(X: FloatArray, resolution: int) -> Grid:
     """A grid over the rows of ``X`` (n_rows, 2) with a margin around them."""
     if resolution < 2:
         raise ValueError(f"Got resolution={resolution!r}; expected an integer of at least 2.")
-    low, high = X.min(axis=0), X.max(axis=0)
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     size = np.where(high > low, high - low, 1.0)
     low, high = low - MARGIN * size, high + MARGIN * size
     return Grid(*np.linspace(low, high, resolution).T)

@@ -10,6 +10,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.history import History
 from geomix.plots import look
+from geomix.plots.frames import frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +50,16 @@ class HistoryDisplay:
             sharpness=np.array([one.sharpness for one in history.records]),
         )
 
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> HistoryDisplay:
+        """Read the history of a fitted estimator."""
+        return cls.from_history(estimator.history_)
+
+    def frame(self) -> Any:
+        """A line for each iteration."""
+        names = ("iteration", "loss", "valid_loss", "sharpness")
+        return frame({name: getattr(self, name) for name in names})
+
     @property
     def best_iteration(self) -> int | None:
         """The iteration with the lowest held-out loss, or None without held-out rows."""
@@ -76,7 +87,8 @@ class HistoryDisplay:
 
     def _draw_valid_loss(self, ax: Any) -> None:
         color, best = look.HUES[1], self.best_iteration
-        ax.plot(self.iteration, self.valid_loss, color=color, linewidth=1.6, label="held-out loss")
+        style = {"color": color, "linewidth": 1.6, "linestyle": look.DASHES[1]}
+        ax.plot(self.iteration, self.valid_loss, label="held-out loss", **style)
         ax.plot(
             best,
             self.valid_loss[self.iteration == best],

@@ -6,6 +6,7 @@ marker as well, so that colour is never the only cue.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
@@ -17,6 +18,8 @@ from matplotlib.ticker import MaxNLocator
 from geomix.arrays import FloatArray
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B", "#B8A800")
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 2, 2)), (0, (1, 1)))
+HATCHES = ("//", "\\\\", "||", "--", "..", "xx", "++", "oo")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 INK = "#262626"
 QUIET = "#8A8A8A"
@@ -35,6 +38,10 @@ def class_color(code: int) -> str:
 def class_marker(code: int) -> str:
     # Hues and markers repeat after different counts: no two of the first 56 classes look alike.
     return MARKERS[code % len(MARKERS)]
+
+
+def class_dash(code: int) -> Any:
+    return DASHES[code % len(DASHES)]
 
 
 def plane_shades(code: int, n_planes: int) -> FloatArray:
@@ -78,16 +85,49 @@ def strip_below(ax: Any, ylabel: str) -> Any:
     return strip
 
 
+def panel_below(ax: Any, heights: tuple[float, float]) -> Any:
+    """A panel under ``ax`` with an x axis of its own; ``heights`` in proportion."""
+    place = ax.get_subplotspec()
+    if place is None:
+        left, bottom, width, height = ax.get_position().bounds
+        lower = 0.8 * height * heights[1] / sum(heights)
+        upper = height * heights[0] / sum(heights)
+        ax.set_position((left, bottom + height - upper, width, upper))
+        return ax.figure.add_axes((left, bottom, width, lower))
+    first, second = place.subgridspec(2, 1, height_ratios=heights, hspace=0.25)
+    ax.set_subplotspec(first)
+    return ax.figure.add_subplot(second)
+
+
+def panels(ax: Any, n_panels: int, n_columns: int, gap: tuple[float, float]) -> list[Any]:
+    """Small axes in a grid inside ``ax``, whose own frame goes; ``gap`` in parts of ``ax``."""
+    n_rows = -(-n_panels // n_columns)
+    width = (1.0 - gap[0] * (n_columns - 1)) / n_columns
+    height = (1.0 - gap[1] * (n_rows - 1)) / n_rows
+    made = []
+    for i in range(n_panels):
+        row, column = divmod(i, n_columns)
+        left, bottom = column * (width + gap[0]), 1.0 - height - row * (height + gap[1])
+        made.append(ax.inset_axes((left, bottom, width, height)))
+    ax.set_axis_off()
+    return made
+
+
 def percent(share: float, _: Any = None) -> str:
     """Tick text of a share."""
     return f"{share:.0%}"
 
 
-def legend_above(ax: Any, n_columns: int | None = None) -> None:
-    """A legend over the axes, where it covers nothing; None: in as few lines as it fits."""
-    labels = ax.get_legend_handles_labels()[1]
+def legend_above(ax: Any, n_columns: int | None = None, handles: Sequence[Any] = ()) -> None:
+    """A legend over the axes, where it covers nothing; None: in as few lines as it fits.
+
+    handles : of what has no label on the axes; they come first.
+    """
+    shown = [*handles, *ax.get_legend_handles_labels()[0]]
+    labels = [one.get_label() for one in shown]
     n_lines = -(-sum(len(label) + LEGEND_MARK for label in labels) // LEGEND_LINE)
     ax.legend(
+        handles=shown,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.01),
         ncols=n_columns or -(-len(labels) // n_lines),

@@ -26,12 +26,16 @@ def draw_shades(ax: Any, grid: Grid, colors: FloatArray, strength: FloatArray) -
     )
 
 
-def draw_points(ax: Any, X: FloatArray, code: int, label: str) -> None:
-    """The rows of one class; of many rows an even selection, so that regions stay visible."""
+def draw_points(ax: Any, X: FloatArray, code: int, label: str, *, faint: bool = False) -> None:
+    """The rows of one class; of many rows an even selection, so that regions stay visible.
+
+    faint : they lie before or behind the map, not on it.
+    """
     X = X[:: -(-len(X) // MOST_POINTS)]
     ax.scatter(
         *X.T,
         s=13,
+        alpha=0.4 if faint else None,
         color=look.class_color(code),
         marker=look.class_marker(code),
         edgecolor="white",

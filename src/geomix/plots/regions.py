@@ -1,4 +1,4 @@
-"""RegionDisplay: the classes of a two-column model as regions on a map."""
+"""RegionDisplay: the classes as regions on a map of two columns, the others held."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.model import GeometricMixture
 from geomix.plots import look
-from geomix.plots.facets import Facet, facets_of
+from geomix.plots.facets import Facet, facets_between, slice_of
+from geomix.plots.frames import frame
 from geomix.plots.grid import Grid, grid_around
-from geomix.plots.inputs import check_model, check_two_columns, labelled_rows
+from geomix.plots.inputs import (
+    check_model,
+    check_two_columns,
+    labelled_rows,
+    model_of,
+    two_columns,
+)
 from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
 from geomix.pooling import softmax
 
@@ -30,6 +37,7 @@ class RegionDisplay:
     responsibility : (n_y, n_x, n_planes) a_cm on the grid
     facets : lines along which planes of two classes meet; empty unless the lift is linear
     points, codes : the rows to draw, (n_rows, 2), and the codes of their classes
+    is_slice : whether other columns are held, so that rows lie before or behind the map
     ax_, figure_ : where it was drawn; None before ``plot``
     """
 
@@ -42,28 +50,69 @@ class RegionDisplay:
     facets: tuple[Facet, ...]
     points: FloatArray
     codes: IntArray
+    is_slice: bool = False
     ax_: Any = None
     figure_: Any = None
 
     @classmethod
     def from_model(
-        cls, model: GeometricMixture, X: Any, y: Any, *, resolution: int = 240
+        cls,
+        model: GeometricMixture,
+        X: Any,
+        y: Any,
+        *,
+        columns: Any = None,
+        hold: Any = None,
+        resolution: int = 240,
     ) -> RegionDisplay:
-        """Ask ``model`` about ``resolution`` x ``resolution`` points around the rows of ``X``."""
+        """Ask ``model`` about ``resolution`` x ``resolution`` points around the rows of ``X``.
+
+        columns : two numbers, by name or place, of a model of more columns
+        hold : a row that the other columns are held at; None: medians, most frequent levels
+        """
         check_model(model)
-        check_two_columns(model, cls.__name__)
+        if columns is None:
+            check_two_columns(model, cls.__name__)
         X, codes = labelled_rows(model, X, y)
-        grid = grid_around(X, resolution)
+        encoded, places, held = two_columns(model, X, columns, hold, cls.__name__)
+        points = encoded[:, list(places)]
+        grid = grid_around(points, resolution)
+        rows = grid.rows(places, held)
+        facets: tuple[Facet, ...] = ()
+        if model.lift.kind == "linear":
+            facets = facets_between(slice_of(model, places, held), grid.low, grid.high)
         return cls(
             classes=tuple(model.classes.tolist()),
-            columns=model.columns,
+            columns=tuple(model.columns[j] for j in places),
             plane_class=model.planes.class_of,
             grid=grid,
-            class_scores=grid.as_map(model.class_scores(grid.points)),
-            responsibility=grid.as_map(model.responsibilities(grid.points)),
-            facets=facets_of(model, grid.low, grid.high) if model.lift.kind == "linear" else (),
-            points=X,
+            class_scores=grid.as_map(model.answer("class_scores", rows)),
+            responsibility=grid.as_map(model.answer("responsibilities", rows)),
+            facets=facets,
+            points=points,
             codes=codes,
+            is_slice=model.n_features > 2,
+        )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> RegionDisplay:
+        """The same of a fitted estimator."""
+        return cls.from_model(model_of(estimator), X, y, **options)
+
+    def frame(self) -> Any:
+        """A line for each point of the grid: columns, answer, its probability and its plane."""
+        P, A = self.posterior.reshape(-1, len(self.classes)), self.own_responsibility
+        code = self.class_scores.reshape(P.shape).argmax(axis=1)
+        first_of_class = np.searchsorted(self.plane_class, self.plane_class)
+        plane = A.reshape(len(P), -1).argmax(axis=1)
+        return frame(
+            {
+                self.columns[0]: self.grid.points[:, 0],
+                self.columns[1]: self.grid.points[:, 1],
+                "label": [self.classes[c] for c in code],
+                "probability": P[np.arange(len(P)), code],
+                "plane": plane - first_of_class[plane],
+            }
         )
 
     @property
@@ -126,7 +175,8 @@ class RegionDisplay:
 
     def _draw_points(self, ax: Any) -> None:
         for code in np.unique(self.codes):
-            draw_points(ax, self.points[self.codes == code], code, str(self.classes[code]))
+            points = self.points[self.codes == code]
+            draw_points(ax, points, code, str(self.classes[code]), faint=self.is_slice)
 
     def _draw_boundary(self, ax: Any) -> None:
         for code in range(len(self.classes)):

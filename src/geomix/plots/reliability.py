@@ -14,7 +14,8 @@ from geomix.calibration import ReliabilityCurve, reliability_curve
 from geomix.labels import read_weights
 from geomix.model import GeometricMixture
 from geomix.plots import look
-from geomix.plots.inputs import check_model, labelled_rows
+from geomix.plots.frames import frame
+from geomix.plots.inputs import check_model, labelled_rows, model_of, predictions
 
 # Marker area in points: a bin of few rows swings far by chance, so it shows as a small dot.
 SMALLEST_DOT, LARGEST_DOT = 7.0, 60.0
@@ -70,6 +71,30 @@ class ReliabilityDisplay:
         # Uneven weights tell less than as many even ones: the effective number of rows.
         return cls(curves, n_rows=float(weight.sum() ** 2 / (weight @ weight)))
 
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> ReliabilityDisplay:
+        """The same of a fitted estimator."""
+        return cls.from_model(model_of(estimator), X, y, **options)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, P: Any, *, classes: Any = None, name: str = "predictions", n_bins: int = 15
+    ) -> ReliabilityDisplay:
+        """Measure probabilities P (n_rows, n_classes) of any classifier; ``classes`` as in
+        ``RocDisplay``."""
+        _, codes, P = predictions(y, P, classes)
+        return cls({name: reliability_curve(P, codes, n_bins)}, n_rows=float(len(codes)))
+
+    def frame(self) -> Any:
+        """A line for each bin of each curve."""
+        each = [(name, bin_) for name, one in self.curves.items() for bin_ in range(len(one.share))]
+        told = {
+            key: [getattr(self.curves[name], key)[bin_] for name, bin_ in each]
+            for key in ("edges", "confidence", "accuracy", "share")
+        }
+        told["from"] = told.pop("edges")
+        return frame({"curve": [name for name, _ in each]} | told)
+
     @property
     def chance(self) -> tuple[FloatArray, FloatArray] | None:
         """Per bin of the last curve, the accuracies that hold 90 % of a calibrated model's chances.
@@ -91,7 +116,8 @@ class ReliabilityDisplay:
         ax.plot([0.0, 1.0], [0.0, 1.0], color=look.QUIET, linewidth=0.9, linestyle=(0, (4, 3)))
         for place, (name, curve) in enumerate(self.curves.items()):
             color = look.HUES[(len(self.curves) - 1 - place) % len(look.HUES)]
-            _draw_curve(ax, curve, color, f"{name}: ECE {curve.expected_error:.3f}")
+            dash = look.DASHES[0 if place == len(self.curves) - 1 else 1]
+            _draw_curve(ax, curve, color, dash, f"{name}: ECE {curve.expected_error:.3f}")
             strip.stairs(curve.share, curve.edges, color=color, linewidth=1.1)
         if self.chance is not None:
             self._draw_chance(ax, *self.chance)
@@ -116,10 +142,11 @@ class ReliabilityDisplay:
         return float(max(np.floor(lowest * 10.0 - 0.5) / 10.0, 0.0))
 
 
-def _draw_curve(ax: Any, curve: ReliabilityCurve, color: str, label: str) -> None:
+def _draw_curve(ax: Any, curve: ReliabilityCurve, color: str, dash: Any, label: str) -> None:
     filled = curve.share > 0.0
     x, y, share = curve.confidence[filled], curve.accuracy[filled], curve.share[filled]
     area = SMALLEST_DOT + (LARGEST_DOT - SMALLEST_DOT) * share / share.max()
-    ax.plot([], [], color=color, linewidth=1.2, marker="o", markersize=5, label=label)
-    ax.plot(x, y, color=color, linewidth=1.2, alpha=0.5)
+    line = {"color": color, "linewidth": 1.2, "linestyle": dash}
+    ax.plot([], [], marker="o", markersize=5, label=label, **line)
+    ax.plot(x, y, alpha=0.5, **line)
     ax.scatter(x, y, area, color=color, edgecolor="white", linewidth=0.6, zorder=3, clip_on=False)

@@ -11,8 +11,15 @@ from geomix.arrays import FloatArray
 from geomix.labels import codes_of
 from geomix.model import GeometricMixture
 from geomix.plots import look
+from geomix.plots.frames import frame
 from geomix.plots.grid import Grid, grid_around
-from geomix.plots.inputs import check_model, check_two_columns, labelled_rows
+from geomix.plots.inputs import (
+    check_model,
+    check_two_columns,
+    labelled_rows,
+    model_of,
+    two_columns,
+)
 from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
 
 
@@ -41,23 +48,51 @@ class ResponsibilityDisplay:
 
     @classmethod
     def from_model(
-        cls, model: GeometricMixture, X: Any, y: Any, label: Any, *, resolution: int = 240
+        cls,
+        model: GeometricMixture,
+        X: Any,
+        y: Any,
+        label: Any,
+        *,
+        columns: Any = None,
+        hold: Any = None,
+        resolution: int = 240,
     ) -> ResponsibilityDisplay:
-        """Ask the planes of class ``label`` about a window around the rows of ``X``."""
+        """Ask the planes of class ``label`` about a window around the rows of ``X``.
+
+        columns, hold : as in ``RegionDisplay``
+        """
         check_model(model)
-        check_two_columns(model, cls.__name__)
+        if columns is None:
+            check_two_columns(model, cls.__name__)
         X, codes = labelled_rows(model, X, y)
         code = int(codes_of([label], model.classes, "label")[0])
-        grid = grid_around(X, resolution)
+        encoded, places, held = two_columns(model, X, columns, hold, cls.__name__)
+        points = encoded[:, list(places)]
+        grid = grid_around(points, resolution)
+        A = model.answer("responsibilities", grid.rows(places, held))
         own = model.planes.class_of == code
         return cls(
             label=model.classes.tolist()[code],
             code=code,
-            columns=model.columns,
+            columns=tuple(model.columns[j] for j in places),
             grid=grid,
-            responsibility=grid.as_map(model.responsibilities(grid.points)[:, own]),
-            points=X[codes == code],
+            responsibility=grid.as_map(A[:, own]),
+            points=points[codes == code],
         )
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, label: Any, **options: Any
+    ) -> ResponsibilityDisplay:
+        """The same of a fitted estimator."""
+        return cls.from_model(model_of(estimator), X, y, label, **options)
+
+    def frame(self) -> Any:
+        """A line for each point of the grid, with the responsibility of each plane of the class."""
+        A = self.responsibility.reshape(-1, self.responsibility.shape[2])
+        points = dict(zip(self.columns, self.grid.points.T, strict=True))
+        return frame(points | {f"plane {m}": A[:, m] for m in range(A.shape[1])})
 
     def plot(self, ax: Any = None, *, points: bool = True) -> ResponsibilityDisplay:
         """Draw a shade per plane, white where two planes share; ``points``: the class's rows."""

@@ -11,7 +11,8 @@ from geomix.arrays import FloatArray
 from geomix.explanation import plane_usage
 from geomix.model import GeometricMixture
 from geomix.plots import look
-from geomix.plots.inputs import check_model, labelled_rows
+from geomix.plots.frames import frame
+from geomix.plots.inputs import check_model, labelled_rows, model_of
 
 # Parts of a bar at least this wide have room for the text.
 TEXT_BY_WIDTH = {
@@ -46,6 +47,22 @@ class UsageDisplay:
         usage = plane_usage(model, X, y)
         shares = np.split(usage, model.planes.class_start[1:-1])
         return cls(tuple(model.classes.tolist()), tuple(shares))
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any) -> UsageDisplay:
+        """The same of a fitted estimator."""
+        return cls.from_model(model_of(estimator), X, y)
+
+    def frame(self) -> Any:
+        """A line for each plane: its class, its place there and its share."""
+        pairs = list(zip(self.classes, self.shares, strict=True))
+        return frame(
+            {
+                "label": [label for label, shares in pairs for _ in shares],
+                "plane": [m for _, shares in pairs for m in range(len(shares))],
+                "share": np.concatenate(self.shares),
+            }
+        )
 
     def plot(self, ax: Any = None) -> UsageDisplay:
         """Draw the bars, the first class on top."""

@@ -1,0 +1,124 @@
+"""UnionDisplay: a class as the union of its planes' regions, on a map of two columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Patch
+
+from geomix.arrays import FloatArray
+from geomix.labels import codes_of
+from geomix.model import GeometricMixture
+from geomix.plots import look
+from geomix.plots.frames import frame
+from geomix.plots.grid import Grid, grid_around
+from geomix.plots.inputs import check_model, labelled_rows, model_of, two_columns
+from geomix.plots.maps import draw_points, frame_map
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnionDisplay:
+    """Each plane's region: where its score is above that of every plane of another class.
+
+    Attributes
+    ----------
+    label, code : the class and its place among the model's classes
+    columns : names of the two columns;  grid : the points that the model was asked about
+    lead : (n_y, n_x, n_planes) each plane's score less the highest of the other classes
+    margin : (n_y, n_x) score of the class less the highest of the others: the soft union
+    points : (n_rows, 2) the rows of the class
+    ax_, figure_ : where it was drawn; None before ``plot``
+    """
+
+    label: Any
+    code: int
+    columns: tuple[str, ...]
+    grid: Grid
+    lead: FloatArray
+    margin: FloatArray
+    points: FloatArray
+    ax_: Any = None
+    figure_: Any = None
+
+    @classmethod
+    def from_model(
+        cls,
+        model: GeometricMixture,
+        X: Any,
+        y: Any,
+        label: Any,
+        *,
+        columns: Any = None,
+        hold: Any = None,
+        resolution: int = 240,
+    ) -> UnionDisplay:
+        """Ask all planes about a window around ``X``; ``columns``, ``hold`` as in RegionDisplay."""
+        check_model(model)
+        X, codes = labelled_rows(model, X, y)
+        code = int(codes_of([label], model.classes, "label")[0])
+        encoded, places, held = two_columns(model, X, columns, hold, cls.__name__)
+        points = encoded[:, list(places)]
+        grid = grid_around(points, resolution)
+        rows = grid.rows(places, held)
+        Z, S = model.answer("plane_scores", rows), model.answer("class_scores", rows)
+        own = model.planes.class_of == code
+        lead = Z[:, own] - Z[:, ~own].max(axis=1, keepdims=True)
+        return cls(
+            label=model.classes.tolist()[code],
+            code=code,
+            columns=tuple(model.columns[j] for j in places),
+            grid=grid,
+            lead=grid.as_map(lead),
+            margin=grid.as_map(S[:, code] - np.delete(S, code, axis=1).max(axis=1)),
+            points=points[codes == code],
+        )
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, label: Any, **options: Any
+    ) -> UnionDisplay:
+        """The same of a fitted estimator."""
+        return cls.from_model(model_of(estimator), X, y, label, **options)
+
+    def frame(self) -> Any:
+        """A line for each point of the grid, with the lead of each plane and of the class."""
+        points = dict(zip(self.columns, self.grid.points.T, strict=True))
+        n_planes = self.lead.shape[2]
+        leads = {f"plane {m}": self.lead[..., m].ravel() for m in range(n_planes)}
+        return frame(points | leads | {"class": self.margin.ravel()})
+
+    def plot(self, ax: Any = None, *, points: bool = True) -> UnionDisplay:
+        """Draw a shade and a hatch per plane, and the boundary of the soft union."""
+        ax = look.own_axes(5.2, 4.4) if ax is None else ax
+        n_planes = self.lead.shape[2]
+        shades, patches = look.plane_shades(self.code, n_planes), []
+        for m in range(n_planes):
+            if self.lead[..., m].max() <= 0.0:
+                continue
+            hatch = look.HATCHES[m % len(look.HATCHES)]
+            drawn = ax.contourf(
+                self.grid.xs,
+                self.grid.ys,
+                self.lead[..., m],
+                [0.0, np.inf],
+                colors=[shades[m]],
+                alpha=0.55,
+                hatches=[hatch],
+                extend="neither",
+            )
+            drawn.set_edgecolor(look.class_color(self.code))
+            patches.append(Patch(facecolor=shades[m], hatch=hatch, label=f"plane {m}"))
+        if self.margin.min() < 0.0 < self.margin.max():
+            ax.contour(
+                self.grid.xs, self.grid.ys, self.margin, [0.0], colors=look.INK, linewidths=1.5
+            )
+        if points and len(self.points):
+            draw_points(ax, self.points, self.code, f"rows of {self.label}")
+        ax.plot([], [], color=look.INK, linewidth=1.5, label=f"soft union: {self.label}")
+        frame_map(ax, self.grid, self.columns)
+        look.legend_above(ax, handles=patches)
+        return replace(self, ax_=ax, figure_=ax.figure)
+
+    _repr_png_ = look.notebook_png

@@ -1,0 +1,115 @@
+"""The summary of a report: a few sentences in plain words, each from figures that follow below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomix.global_explanation import GlobalExplanation
+from geomix.model import GeometricMixture
+from geomix.report.metrics import Evaluation
+from geomix.small_tables import printable
+
+LIFTS = {
+    "linear": "straight planes over the columns",
+    "spline": "a curve for each number and a value for each level",
+    "fourier": "planes over Fourier features, an approximated kernel",
+}
+NAMES_IN_A_LIST = 5
+# A gap of confidence and accuracy that is worth a word.
+OFF = 0.02
+
+
+def summary(
+    model: GeometricMixture, told: GlobalExplanation, quality: Evaluation, confidence: float
+) -> list[str]:
+    """Sentences; ``confidence`` is the mean probability of the answers."""
+    sentences = [
+        _what_it_is(model),
+        _how_good(model, quality),
+        _how_sure(quality, confidence),
+        _confused(model, quality),
+        _columns(told),
+        _found(told),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def percent(share: float) -> str:
+    """A share with one decimal, but never 100.0 of something less; no line ends before the sign."""
+    number = f"{100.0 * share:.1f}"
+    return "over 99.9\xa0%" if number == "100.0" and share < 1.0 else f"{number}\xa0%"
+
+
+def listed(names: Any, most: int = NAMES_IN_A_LIST) -> str:
+    """ "a, b and c", or "a, b, c and 4 more"."""
+    shown = [printable(str(name)) for name in names]
+    if len(shown) > most:
+        return f"{', '.join(shown[:most])} and {len(shown) - most} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _what_it_is(model: GeometricMixture) -> str:
+    planes = model.planes
+    members = f", {planes.n_members} models asked together" if planes.n_members > 1 else ""
+    columns = "1 column" if model.n_features == 1 else f"{model.n_features} columns"
+    return (
+        f"The model tells {planes.n_classes} classes apart ({listed(model.classes.tolist())}) by "
+        f"{columns}. Each class is a soft union of regions, each owned by one of "
+        f"{planes.n_planes} planes: {LIFTS[model.lift.kind]}{members}."
+    )
+
+
+def _how_good(model: GeometricMixture, quality: Evaluation) -> str:
+    best = quality.accuracy
+    usual = printable(str(model.classes.tolist()[quality.base_code]))
+    return (
+        f"Of {quality.n_rows:,} rows it answered {percent(best.value)} rightly (95 % interval "
+        f"{percent(best.low)} to {percent(best.high)}). Always answering {usual} would reach "
+        f"{percent(quality.base_rate)}."
+    )
+
+
+def _how_sure(quality: Evaluation, confidence: float) -> str:
+    gap = confidence - quality.accuracy.value
+    verdict = "which agrees with that" if abs(gap) <= OFF else "which is too cautious"
+    if gap > OFF:
+        verdict = "which is too sure"
+    text = f"On average it gave its answers {percent(confidence)}, {verdict}."
+    if quality.sure_right is None:
+        return f"{text} It gave none of them 90 % or more."
+    return (
+        f"{text} It was at least 90 % sure of {percent(quality.sure_share)} of the rows, and right "
+        f"for {percent(quality.sure_right)} of those."
+    )
+
+
+def _confused(model: GeometricMixture, quality: Evaluation) -> str:
+    wrong = quality.confusion.copy()
+    np.fill_diagonal(wrong, 0)
+    if not wrong.any():
+        return "It was wrong for none of them."
+    true, given = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    n, total = int(wrong[true, given]), int(wrong.sum())
+    labels = [printable(str(label)) for label in model.classes.tolist()]
+    mistakes = "mistake" if total == 1 else "mistakes"
+    return (
+        f"Its most frequent mistake: {labels[true]} answered as {labels[given]}, {n:,} of "
+        f"{total:,} {mistakes}."
+    )
+
+
+def _columns(told: GlobalExplanation) -> str:
+    if told.importances is None:
+        return ""
+    order = np.argsort(-told.importances, kind="stable")
+    strong = [told.columns[j] for j in order[:3] if told.importances[j] > 0.0]
+    return f"The columns that move its answers most: {listed(strong)}." if strong else ""
+
+
+def _found(told: GlobalExplanation) -> str:
+    n = len(told.findings)
+    if n == 0:
+        return "Nothing about its planes calls for a second look."
+    return f"{n} {'finding calls' if n == 1 else 'findings call'} for a second look; see below."
