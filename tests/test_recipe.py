@@ -37,9 +37,10 @@ RANGES = {
     "clip_norm": (1e-12, 1e100),
     "max_weight_norm": (1e-12, 1e100),
     "pca": (1e-6, 1.0),
+    "time_limit": (1e-3, 1e9),
 }
 MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "relief", "gamma", "pca", "n_members")
-MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca")
+MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca", "time_limit")
 
 
 def refuses(name, value, expected):

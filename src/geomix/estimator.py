@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
+from geomix.deadline import Deadline
 from geomix.errors import InvalidParameterError
 from geomix.fitting import fit_model
 from geomix.folds import Snapshot
@@ -119,11 +120,15 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Train on all rows once lift, penalty and temperature have been chosen.
     n_members : "auto" or int, default="auto"
         Spline models with several planes are trained so many times, each time without another
-        part of the rows, and asked together. "auto": 5, or 1 above 20,000 rows. Paper: 1.
+        part of the rows, and asked together. "auto": 8, or 1 above 20,000 rows. Paper: 1.
     monotone : dict or None, default=None
         Probabilities that only rise (1) or only fall (-1) with a number, by column and class:
         ``{"dose": {"toxic": 1}}``; with two classes ``{"dose": 1}`` speaks of the second. Kept in
         training, for every row; Fourier lifts, PCA and Adam are then out.
+    time_limit : float or None, default=None
+        Seconds that ``fit`` may take. Half of them may go into the choice: candidates that
+        would start later are not tried; the final training stops where the rest ends, and so
+        does the number of members. With a limit the result depends on the machine's speed.
     random_state : int, RandomState instance or None, default=None
         Same seed, same rows, same model, to the last bit.
     verbose : int, default=0
@@ -188,6 +193,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         refit: bool = True,
         n_members: Any = "auto",
         monotone: Any = None,
+        time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -228,6 +234,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.refit = refit
         self.n_members = n_members
         self.monotone = monotone
+        self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
 
@@ -258,6 +265,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             )
         if not isinstance(self.verbose, (bool, numbers.Integral)):
             raise InvalidParameterError(f"Got verbose={self.verbose!r}; expected 0 or 1.")
+        deadline = None if recipe.time_limit is None else Deadline.after(recipe.time_limit)
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
@@ -298,6 +306,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 valid=valid,
                 class_weight=class_weight,
                 watch=watch if line.is_shown or notify is not None else None,
+                deadline=deadline,
             )
         facts = training_facts(history, len(rows), self.get_params(deep=False), _defaults())
         state = shadow._fitted_attributes(replace(model, training=facts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.budget import wanted_planes
 from geomix.calibration import PRIOR_SCALE, fit_temperature
-from geomix.folds import Candidate, Fitted, Fold, Watch, train_on_fold
-from geomix.history import History
+from geomix.deadline import Deadline
+from geomix.folds import Candidate, Fitted, Fold, Snapshot, Watch, train_on_fold
+from geomix.history import History, Record
 from geomix.model import GeometricMixture
 from geomix.order import Direction, read_directions
 from geomix.picked import is_dense
@@ -103,26 +105,34 @@ def fit_model(
     valid: Rows | None = None,
     class_weight: FloatArray | None = None,
     watch: Watch | None = None,
+    deadline: Deadline | None = None,
 ) -> tuple[GeometricMixture, History]:
     """Train a model; hold out part of the rows, or use ``valid``, to choose and to calibrate.
 
     rows : encoded by ``table``; ``y`` holds codes into ``classes``, ``weight`` is positive.
     class_weight : (n_classes,) factors on the weights of each class, or None.
+    deadline : trials and members that would start after it are left out, training stops at it.
     """
     history = History()
+    watch = _watch_until(deadline, watch)
     task = _task(rows, table, classes, recipe, seed, valid, class_weight)
     folds = _Folds(task, _splits(task, history))
-    choice = _choose(folds, task, history, watch)
+    choice = _choose(folds, task, history, watch, deadline)
     final = folds.final
     without = folds.without_each_part(choice.candidate)
-    members = [
-        train_on_fold(choice.candidate, fold, task.recipe, watch, "fit", choice.n_iter)
-        for fold in ([Fold(final.preparation, train) for train, _ in without] or [final])
-    ]
+    members: list[Fitted] = []
+    for fold in [Fold(final.preparation, train) for train, _ in without] or [final]:
+        if members and deadline is not None and deadline.is_past("fit"):
+            history.notes.append(f"time_limit: {len(members)} of {len(without)} members trained.")
+            break
+        members.append(
+            train_on_fold(choice.candidate, fold, task.recipe, watch, "fit", choice.n_iter)
+        )
     fitted = members[0]
     _record(fitted, final, history)
     if without and recipe.calibrate:
-        temperature = _temperature_of(members, [left_out for _, left_out in without], recipe)
+        left_out = [rows for _, rows in without[: len(members)]]
+        temperature = _temperature_of(members, left_out, recipe)
     else:
         temperature = _temperature(fitted, choice, recipe)
     planes = fitted.features.expanded(committee([one.trained.planes for one in members]))
@@ -148,6 +158,18 @@ def fit_model(
         _class_shares(task, class_weight, recipe),
     )
     return model, history
+
+
+def _watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:
+    """A watcher that also asks the training to stop at the deadline."""
+    if deadline is None:
+        return watch
+
+    def look(record: Record, snapshot: Callable[[], Snapshot]) -> bool:
+        asked = watch is not None and bool(watch(record, snapshot))
+        return asked or deadline.is_past(record.phase)
+
+    return look
 
 
 def _task(
@@ -265,7 +287,13 @@ class _Folds:
         return index[stratified_split(self.task.rows.y[index], share, rng)[1]]
 
 
-def _choose(folds: _Folds, task: _Task, history: History, watch: Watch | None) -> _Choice:
+def _choose(
+    folds: _Folds,
+    task: _Task,
+    history: History,
+    watch: Watch | None,
+    deadline: Deadline | None,
+) -> _Choice:
     recipe = task.recipe
     lifts = _lifts(task, history)
     one_candidate = (
@@ -279,10 +307,17 @@ def _choose(folds: _Folds, task: _Task, history: History, watch: Watch | None) -
     needs_n_iter = task.refit and recipe.early_stopping != "off"
     if not folds.can_measure or (one_candidate and not needs_temperature and not needs_n_iter):
         return _Choice(default_candidate(recipe, lift=lifts[0]))
-    winner, measured = choose_candidate(
-        folds.to_measure_on(), recipe, watch, lifts=lifts, handicap=task.hold_out.handicap
+    choice = choose_candidate(
+        folds.to_measure_on(),
+        recipe,
+        watch,
+        lifts=lifts,
+        handicap=task.hold_out.handicap,
+        deadline=deadline,
     )
-    history.trials.extend(one.as_trial(chosen=one is winner) for one in measured)
+    winner = choice.winner
+    history.trials.extend(one.as_trial(chosen=one is winner) for one in choice.measured)
+    history.choice = choice.why
     # Without early stopping a trial ends by converging, which says nothing about when to stop,
     # or at its limit, which does: that is the model that was measured.
     ended_early = recipe.early_stopping == "off" and winner.n_iter < ITERATIONS_PER_TRIAL

@@ -49,10 +49,12 @@ class Trial:
 
 @dataclass
 class History:
-    """Steps of the final training, candidates tried before it, and notes on every fallback."""
+    """Steps of the final training, candidates tried before it, why the winner won, and notes on
+    every fallback."""
 
     records: list[Record] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
+    choice: str = ""
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
     init: str = ""

@@ -57,6 +57,7 @@ PAPER: Mapping[str, Any] = {
     "calibrate": True,
     "refit": False,
     "n_members": 1,
+    "time_limit": None,
 }
 
 
@@ -119,6 +120,7 @@ class Recipe:
     refit: bool = True
     n_members: Any = "auto"
     monotone: Any = None
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
         self._check_choices()
@@ -215,6 +217,8 @@ class Recipe:
         self._check_real("learning_rate", 1e-12, 1e6, between.format(1e-12, 1e6))
         self._check_real("tol", 0.0, 1.0, between.format(0, 1))
         self._check_real("validation_fraction", 0.01, 0.9, between.format(0.01, 0.9))
+        if self.time_limit is not None:
+            self._check_real("time_limit", 1e-3, 1e9, "None or " + between.format(0.001, 1e9))
         for name in ("clip_norm", "max_weight_norm"):
             if getattr(self, name) is not None:
                 self._check_real(name, 1e-12, 1e100, "None or " + between.format(1e-12, 1e100))

@@ -3,7 +3,8 @@
 From simple to rich: linear with one plane per class, linear with the budget's planes, spline with
 one, Fourier with one, Fourier with the budget's, spline with several. Each looks for its penalty
 by steps of ten. On few rows a richer one has to beat a simpler one by more than the noise of the
-comparison: there the best of twenty candidates is mostly the luckiest.
+comparison: there the best of twenty candidates is mostly the luckiest. The search ends early
+when the held-out rows leave nothing to be won, or when its time is over.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from geomix import kernel
 from geomix.arrays import FloatArray, IntArray
 from geomix.calibration import PRIOR_SCALE
+from geomix.deadline import Deadline
 from geomix.folds import Candidate, Fitted, Fold, Watch, pooled, train_on_fold
 from geomix.history import Trial
 from geomix.pooling import log_softmax
@@ -41,6 +43,12 @@ BEATEN_ERRORS_OF_FEW = 1.5  # where a richer one must be ahead by that much anyw
 # A kind whose first candidate has this many times the loss of the best is not searched further.
 HOPELESS = 1.5
 FEWEST_ROWS_TO_TELL = 50
+# Held-out rows whose losses come to this many nats in all leave nothing to be won.
+NOTHING_TO_WIN = 2.0
+
+
+class _SearchIsOver(Exception):
+    """The message says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +65,10 @@ class Measured:
     @property
     def loss(self) -> float:
         return float(np.average(self.row_losses, weights=self.row_weights))
+
+    @property
+    def name(self) -> str:
+        return f"{self.candidate.lift} with {self.n_planes} planes, l2={self.candidate.l2:g}"
 
     def as_trial(self, *, chosen: bool) -> Trial:
         made = self.candidate
@@ -82,6 +94,15 @@ def default_candidate(
     return Candidate(lift, l2, 1.0 if lift == "fourier" else None, n_planes, relief)
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The winner, everything that was measured on the way, in order, and why it won."""
+
+    winner: Measured
+    measured: list[Measured]
+    why: str
+
+
 def choose_candidate(
     folds: list[Fold],
     recipe: Recipe,
@@ -89,14 +110,42 @@ def choose_candidate(
     *,
     lifts: tuple[str, ...],
     handicap: float,
-) -> tuple[Measured, list[Measured]]:
-    """The winner and everything that was measured on the way, in order.
+    deadline: Deadline | None = None,
+) -> Choice:
+    """Walk through the candidates and pick one.
 
     ``handicap`` is how many standard errors worse a simpler model may be and still win.
     """
-    search = _Search(folds, recipe, watch, handicap)
-    finalists = list(search.finalists(lifts))
-    return _simplest_of_the_best(finalists, handicap), list(search.measured.values())
+    search = _Search(folds, recipe, watch, handicap, deadline)
+    finalists: list[Measured] = []
+    ended = ""
+    try:
+        for finalist in search.finalists(lifts):
+            finalists.append(finalist)
+    except _SearchIsOver as over:
+        ended = f" {over}"
+        assert search.best is not None
+        finalists.append(search.best)
+    winner = _simplest_of_the_best(finalists, handicap)
+    why = _why(winner, finalists, handicap) + ended
+    return Choice(winner, list(search.measured.values()), why)
+
+
+def _why(winner: Measured, finalists: list[Measured], handicap: float) -> str:
+    """The winner beside the best of the others, in a sentence."""
+    chosen = f"Chosen: {winner.name}, held-out loss {winner.loss:.4f}"
+    others = [one for one in finalists if one.candidate != winner.candidate]
+    if not others:
+        return f"{chosen}; nothing else was in the running."
+    second = min(others, key=lambda m: m.loss)
+    gap = _excess(second.row_losses, winner.row_losses, winner.row_weights)
+    rival = f"{second.name}: {second.loss:.4f}, {abs(gap.mean):.4f} ± {gap.error:.4f}"
+    if gap.mean >= 0.0:
+        return f"{chosen}. Next best: {rival} behind."
+    return (
+        f"{chosen}. Better, but within {handicap:g} standard errors, which is too little to "
+        f"prefer the richer model: {rival} ahead."
+    )
 
 
 @dataclass(frozen=True)
@@ -107,6 +156,7 @@ class _Search:
     recipe: Recipe
     watch: Watch | None
     handicap: float
+    deadline: Deadline | None = None
     measured: dict[Candidate, Measured] = field(default_factory=dict)
 
     @property
@@ -116,11 +166,21 @@ class _Search:
 
     def measure(self, candidate: Candidate) -> Measured:
         if candidate not in self.measured:
+            self._go_on_only_if_worth_it()
             beaten = BEATEN_ERRORS if self.handicap == 0.0 else BEATEN_ERRORS_OF_FEW
             self.measured[candidate] = _measure(
                 candidate, self.folds, self.recipe, self.watch, self.best, beaten
             )
         return self.measured[candidate]
+
+    def _go_on_only_if_worth_it(self) -> None:
+        best = self.best
+        if best is None:
+            return
+        if best.loss * len(best.row_losses) <= NOTHING_TO_WIN:
+            raise _SearchIsOver("The search ended there: nothing left to be won.")
+        if self.deadline is not None and self.deadline.is_past("choose"):
+            raise _SearchIsOver("The search ended early: its share of time_limit was used up.")
 
     def is_hopeless(self, start: Measured) -> bool:
         """So far behind the best of any kind that no penalty will bring it forward."""

@@ -1,0 +1,106 @@
+"""How a fit chooses among candidates, when it stops looking, and what it says about it."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs, make_moons
+from sklearn.metrics import log_loss
+
+from geomix import GeometricMixtureClassifier, estimator
+from geomix.deadline import Deadline
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(1200, noise=0.25, random_state=0)
+
+
+def let_time_pass(monkeypatch, seconds_per_look):
+    """Every look at the clock finds it so much later."""
+    ticks = itertools.count(step=seconds_per_look)
+    made = SimpleNamespace(after=lambda seconds: Deadline.after(seconds, lambda: next(ticks)))
+    monkeypatch.setattr(estimator, "Deadline", made)
+
+
+def test_a_deadline_gives_half_of_its_time_to_the_choice():
+    now = SimpleNamespace(time=100.0)
+    deadline = Deadline.after(10.0, lambda: now.time)
+    for passed, choosing_is_over, training_is_over in [
+        (0.0, False, False),
+        (4.9, False, False),
+        (5.1, True, False),
+        (9.9, True, False),
+        (10.1, True, True),
+    ]:
+        now.time = 100.0 + passed
+        assert deadline.is_past("choose") == choosing_is_over
+        assert deadline.is_past("fit") == training_is_over
+
+
+def test_no_time_at_all_still_gives_a_model(moons, monkeypatch):
+    let_time_pass(monkeypatch, seconds_per_look=1.0)
+    clf = GeometricMixtureClassifier(time_limit=0.5, random_state=0).fit(*moons)
+    assert len(clf.history_.trials) == 1
+    assert clf.history_.stopped == "asked"
+    assert clf.n_iter_ == 1
+    assert "time_limit was used up" in clf.history_.choice
+    assert np.isfinite(clf.predict_proba(moons[0])).all()
+
+
+def test_more_time_tries_more_candidates(moons, monkeypatch):
+    tried = []
+    for time_limit in (1.0, 100.0, 1e6):
+        let_time_pass(monkeypatch, seconds_per_look=1.0)
+        clf = GeometricMixtureClassifier(time_limit=time_limit, random_state=0).fit(*moons)
+        tried.append(len(clf.history_.trials))
+    assert tried == sorted(set(tried))
+    without = GeometricMixtureClassifier(random_state=0).fit(*moons)
+    assert without.history_.trials == clf.history_.trials
+
+
+def test_time_to_spare_changes_no_bit(moons):
+    X, y = moons
+    free = GeometricMixtureClassifier(random_state=0).fit(X, y)
+    limited = GeometricMixtureClassifier(time_limit=1e6, random_state=0).fit(X, y)
+    assert np.array_equal(free.predict_proba(X), limited.predict_proba(X))
+
+
+def test_a_committee_is_as_large_as_the_time_allows(moons, monkeypatch):
+    X, y = moons
+    settings = {"lift": "spline", "n_planes": 3, "l2": 1e-3, "relief": 0.0, "random_state": 0}
+    let_time_pass(monkeypatch, seconds_per_look=1.0)
+    clf = GeometricMixtureClassifier(time_limit=300.0, n_members=8, **settings).fit(X, y)
+    n_members = clf.model_.planes.n_members
+    assert 1 <= n_members < 8
+    assert f"time_limit: {n_members} of 8 members trained." in clf.history_.notes
+    assert log_loss(y, clf.predict_proba(X)) < 0.3
+
+
+def test_the_search_ends_once_nothing_is_left_to_be_won():
+    X, y = make_blobs(600, centers=[[-9, 0], [9, 0]], random_state=0)
+    clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
+    in_nats = [trial.valid_loss * len(y) for trial in clf.history_.trials]  # five folds: all rows
+    assert in_nats[-1] <= 2.0
+    assert all(nats > 2.0 for nats in in_nats[:-1])
+    assert clf.history_.trials[-1].chosen
+    assert "nothing left to be won" in clf.history_.choice
+
+
+def test_the_history_says_why_the_winner_won(moons):
+    for X, y in (moons, load_iris(return_X_y=True)):
+        history = GeometricMixtureClassifier(random_state=0).fit(X, y).history_
+        (winner,) = [trial for trial in history.trials if trial.chosen]
+        assert history.choice.startswith(
+            f"Chosen: {winner.lift} with {winner.n_planes} planes, l2={winner.l2:g}, "
+            f"held-out loss {winner.valid_loss:.4f}"
+        )
+        is_best = winner.valid_loss == min(trial.valid_loss for trial in history.trials)
+        assert ("behind" in history.choice) == is_best
+        assert ("too little to prefer" in history.choice) != is_best
+
+
+def test_one_candidate_has_no_rival(moons):
+    clf = GeometricMixtureClassifier(lift="linear", n_planes=1, l2=1e-3, random_state=0)
+    assert "nothing else was in the running" in clf.fit(*moons).history_.choice
