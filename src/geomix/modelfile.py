@@ -170,8 +170,8 @@ def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> Ge
         manifest.number(about, "temperature"),
         table,
         expand,
-        manifest.read_training(about["training"]),
-        manifest.read_edits(about["edits"]),
+        training=manifest.read_training(about["training"]),
+        edits=manifest.read_edits(about["edits"]),
     )
 
 

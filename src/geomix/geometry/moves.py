@@ -292,9 +292,7 @@ class _Reached(NamedTuple):
     rival: int
 
 
-def _least_multiplier(
-    moves: Moves, aim: Aim, norm: float, h: FloatArray, start: float
-) -> _Reached:
+def _least_multiplier(moves: Moves, aim: Aim, norm: float, h: FloatArray, start: float) -> _Reached:
     """The smallest multiplier, to a ten-thousandth, whose changes reach the target."""
 
     def at(multiplier: float) -> tuple[Change, FloatArray]:

@@ -10,8 +10,8 @@ A column is asked for as one of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 NUMBER, TEXT, LABEL, RAW = "number", "text", "label", "raw"
@@ -23,12 +23,14 @@ MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null",
 class Block:
     """columns : Arrow columns by name;  first_row : place of the first row in the file, from 0
     place : where a row of this block stands, for messages: "line 5" or "row 5"
+    raw : columns that were asked for a second time, as they stand in the file
     """
 
     columns: Mapping[str, Any]
     n_rows: int
     first_row: int
     place: Callable[[int], str]
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
 
 class TableFile(Protocol):
@@ -47,8 +49,8 @@ class TableFile(Protocol):
     @property
     def notes(self) -> tuple[str, ...]: ...
 
-    def blocks(self, kinds: Mapping[str, str]) -> Iterator[Block]:
-        """All rows, with the columns that ``kinds`` names."""
+    def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
+        """All rows, with the columns that ``kinds`` names, and those of ``raw`` besides."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -29,24 +29,26 @@ class ColumnarFile:
     options: Any
     notes: tuple[str, ...] = field(default=())
 
-    def blocks(self, kinds: Mapping[str, str]) -> Iterator[Block]:
+    def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
         import pyarrow
 
-        for name in kinds:
+        for name in (*kinds, *raw):
             _refuse_nested(self.natural[name], name, self.name)
         first_row, n_bytes = 0, 0
-        wanted = list(kinds) or [self.names[0]]
+        wanted = list(dict.fromkeys((*kinds, *raw))) or [self.names[0]]
         with named(self.form, self.name):
             for batch in self.batches(wanted):
                 n_bytes += batch.nbytes
                 if n_bytes > self.options.max_unfolded:
                     raise source.over_budget(self.name, self.options.max_unfolded)
                 place = _placer(first_row)
+                cells = {name: pyarrow.chunked_array([batch.column(name)]) for name in wanted}
                 made = {
-                    name: self._column(pyarrow.chunked_array([batch.column(name)]), name, kind, place)
+                    name: self._column(cells[name], name, kind, place)
                     for name, kind in kinds.items()
                 }
-                yield Block(made, batch.num_rows, first_row, place)
+                texts = {name: self._text(cells[name], name) for name in raw}
+                yield Block(made, batch.num_rows, first_row, place, texts)
                 first_row += batch.num_rows
 
     def _column(self, column: Any, name: str, kind: str, place: Callable[[int], str]) -> Any:
@@ -74,14 +76,12 @@ class ColumnarFile:
         if compute.any(odd).as_py():
             at = place(compute.index(odd, True).as_py())
             raise TableFileError(
-                f"{self.name}, {at}, column {printable(name)!r}: an infinite number. Replace it, or "
-                "drop the row; infinity is never taken as missing."
+                f"{self.name}, {at}, column {printable(name)!r}: an infinite number. Replace it, "
+                "or drop the row; infinity is never taken as missing."
             )
         return numbers
 
-    def _not_a_number(
-        self, column: Any, name: str, place: Callable[[int], str]
-    ) -> TableFileError:
+    def _not_a_number(self, column: Any, name: str, place: Callable[[int], str]) -> TableFileError:
         for row, cell in enumerate(column.to_pylist()):
             if isinstance(cell, str) and not dialect.IS_NUMBER.fullmatch(cell):
                 return TableFileError(
@@ -106,7 +106,7 @@ class ColumnarFile:
             ) from error
         if (compute.max(compute.binary_length(text)).as_py() or 0) > LONGEST_CELL:
             raise TableFileError(
-                f"{self.name}, column {printable(name)!r}: a cell of more than {LONGEST_CELL} bytes."
+                f"{self.name}, column {printable(name)!r}: a cell beyond {LONGEST_CELL} bytes."
             )
         return text
 
@@ -181,7 +181,7 @@ def _placer(first_row: int) -> Callable[[int], str]:
     return lambda row: f"row {first_row + row + 1}"
 
 
-class named:  # noqa: N801 - used as a statement
+class named:
     """Arrow's complaints about a file in our words."""
 
     def __init__(self, form: str, name: str) -> None:

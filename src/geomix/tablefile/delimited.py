@@ -8,7 +8,7 @@ csv module, happens only once Arrow has refused a block.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
 
@@ -48,7 +48,7 @@ class DelimitedFile:
     waiting: Iterator[Records] | None = None
     natural: Mapping[str, str] = field(default_factory=dict)
 
-    def blocks(self, kinds: Mapping[str, str]) -> Iterator[Block]:
+    def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
         opened = self.reopened() if self.waiting is None else self.waiting
         self.waiting, first_row = None, 0
         for part in opened:
@@ -56,7 +56,9 @@ class DelimitedFile:
                 continue
             table = self._parsed(part, kinds)
             columns = {name: self._tidied(table[name], kind) for name, kind in kinds.items()}
-            block = Block(columns, table.num_rows, first_row, self._placer(part))
+            again = self._parsed(part, dict.fromkeys(raw, RAW)) if raw else {}
+            texts = {name: again[name] for name in raw}
+            block = Block(columns, table.num_rows, first_row, self._placer(part), texts)
             self._refuse_cells(block, kinds)
             first_row += table.num_rows
             yield block
@@ -134,7 +136,9 @@ class DelimitedFile:
                     )
                 continue
             texts = [part.dictionary if kind != RAW else part for part in column.chunks]
-            longest = max((compute.max(compute.binary_length(one)).as_py() or 0 for one in texts), default=0)  # fmt: skip
+            longest = max(
+                (compute.max(compute.binary_length(one)).as_py() or 0 for one in texts), default=0
+            )
             if longest > LONGEST_CELL:
                 raise TableFileError(
                     f"{self.name}, from {block.place(0)}, column {printable(name)!r}: a cell of "

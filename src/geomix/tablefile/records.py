@@ -85,7 +85,7 @@ def _are_regular(octets: IntArray, quotes: IntArray, borders: IntArray) -> bool:
 def _walked(data: bytes, delimiter: bytes, line: int, name: str) -> IntArray:
     """The same, field by field; text after a closing quote is an error."""
     border = re.escape(delimiter) + rb"\r\n"
-    quoted = re.compile(rb'(?:\A|(?<=[' + border + rb']))"[^"]*(?:""[^"]*)*("|\Z)')
+    quoted = re.compile(rb"(?:\A|(?<=[" + border + rb']))"[^"]*(?:""[^"]*)*("|\Z)')
     found: list[int] = []
     for match in quoted.finditer(data):
         found.append(match.start())
@@ -137,8 +137,8 @@ def _refuse_controls(data: bytes, line: int, name: str) -> None:
         if at >= 0:
             where = line + count_lines(data[:at])
             raise TableFileError(
-                f"{name}, line {where}: a {called}, which no text table has. If the file is UTF-16, "
-                "give --encoding utf-16."
+                f"{name}, line {where}: a {called}, which no text table has. If the file is "
+                "UTF-16, give --encoding utf-16."
             )
 
 
