@@ -124,7 +124,9 @@ def test_between_two_planes_it_is_the_foot_of_the_perpendicular():
         k = model.classes.tolist().index(found.target)
         # Nearest of the two boundaries; the third class may stand in the way, so it bounds.
         gaps = [
-            (z[now] - z[j]) / np.linalg.norm(weights[now] - weights[j]) for j in range(3) if j != now
+            (z[now] - z[j]) / np.linalg.norm(weights[now] - weights[j])
+            for j in range(3)
+            if j != now
         ]
         assert found.distance == pytest.approx(min(gaps), rel=1e-6)
         assert found.is_nearest
@@ -136,7 +138,9 @@ def test_it_is_as_near_as_a_grid_of_two_columns():
     standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
     rng = np.random.default_rng(3)
     for _ in range(4):
-        planes = Planes(rng.standard_normal((5, 2)) * 2, rng.standard_normal(5), np.array([0, 3, 5]))
+        planes = Planes(
+            rng.standard_normal((5, 2)) * 2, rng.standard_normal(5), np.array([0, 3, 5])
+        )
         model = GeometricMixture(
             np.array(["a", "b"]), ("u", "v"), standardize, IdentityLift(2), planes, 6.0
         )

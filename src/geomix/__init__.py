@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -59,6 +57,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    import importlib.util
+
     if name in _HOMES:
         found = getattr(importlib.import_module(f"geomix.{_HOMES[name]}"), name)
         globals()[name] = found

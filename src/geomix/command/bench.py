@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from geomix.command import options
 from geomix.command.failures import usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCRIPTS = {
     "paper": "paper_sets.py",
@@ -31,6 +32,8 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
+    import subprocess
+
     script = folder() / SCRIPTS[a.name]
     if not script.is_file():
         raise usage(f"{script.parent} has no {script.name}")
@@ -39,6 +42,8 @@ def run(a: Any) -> int:
 
 def folder() -> Path:
     """The folder ``benchmarks`` of the checkout that this package, or the shell, is in."""
+    from pathlib import Path
+
     import geomix
 
     for root in (Path(geomix.__file__).resolve().parents[2], Path.cwd()):

@@ -4,8 +4,7 @@ parser itself."""
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from geomix.command import options
 
@@ -30,8 +29,7 @@ def run(a: Any) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class OptionFacts:
+class OptionFacts(NamedTuple):
     """An option: its names, what it is for, and the values it can have if they are few."""
 
     names: tuple[str, ...]
@@ -40,8 +38,7 @@ class OptionFacts:
     takes_value: bool
 
 
-@dataclass(frozen=True)
-class CommandFacts:
+class CommandFacts(NamedTuple):
     """A command: its options, and the choices of its first positional argument if it has some."""
 
     name: str

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
-import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
-from types import TracebackType
+from typing import Any
 
 OURS, USAGE, DATA, MODEL, SYSTEM, STRICT = 1, 2, 3, 4, 5, 6
 INTERRUPTED, TERMINATED = 130, 143
 
 
-@dataclass
 class Failure(Exception):
     """An exit code, and one line about why."""
 
-    code: int
-    message: str
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
 
 
 class Terminated(BaseException):
@@ -94,8 +91,11 @@ def _system(error: OSError) -> str:
     return printed(f"{name}: {what}")
 
 
-def report_id(error: BaseException, at: TracebackType | None) -> str:
+def report_id(error: BaseException, at: Any) -> str:
     """The same short text for the same fault: of its kind and the lines that it came through."""
+    import hashlib
+    import traceback
+
     frames = traceback.extract_tb(at)
     trail = [f"{os.path.basename(one.filename)}:{one.name}:{one.lineno}" for one in frames]
     digest = hashlib.sha256("|".join([type(error).__name__, *trail]).encode())

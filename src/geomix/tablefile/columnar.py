@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -50,6 +51,9 @@ class ColumnarFile:
                 texts = {name: self._text(cells[name], name) for name in raw}
                 yield Block(made, batch.num_rows, first_row, place, texts)
                 first_row += batch.num_rows
+
+    def reads_as_number(self, cell: str) -> bool:
+        return dialect.IS_NUMBER.fullmatch(cell) is not None
 
     def _column(self, column: Any, name: str, kind: str, place: Callable[[int], str]) -> Any:
         if kind == NUMBER:
@@ -113,34 +117,14 @@ class ColumnarFile:
 
 def opened(where: source.Source, stream: BinaryIO, form: str, options: Any) -> ColumnarFile:
     """The table of a Parquet or Feather file; its footer is read first, and its sizes checked."""
-    import pyarrow
-    from pyarrow import parquet
-
     if where.once:
         kept = source.kept_stream(stream)
         where = source.Source(where.name, lambda: kept, once=False)
+    else:
+        source.let_go(stream)
+    reader = _parquet if form == source.PARQUET else _feather
     with named(form, where.name):
-        if form == source.PARQUET:
-            file = parquet.ParquetFile(where.open())
-            meta = file.metadata
-            sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-            if sum(sizes) > options.max_unfolded:
-                raise source.over_budget(where.name, options.max_unfolded)
-            schema = file.schema_arrow
-
-            def batches(columns: list[str]) -> Iterator[Any]:
-                again = parquet.ParquetFile(where.open())
-                return again.iter_batches(batch_size=ROWS_PER_BLOCK, columns=columns)
-        else:
-            schema = pyarrow.ipc.open_file(where.open()).schema
-
-            def batches(columns: list[str]) -> Iterator[Any]:
-                reader = pyarrow.ipc.open_file(where.open())
-                for i in range(reader.num_record_batches):
-                    batch = reader.get_batch(i)
-                    for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
-                        yield batch.slice(start, ROWS_PER_BLOCK).select(columns)
-
+        schema, batches = reader(where, options)
     names = tuple(schema.names)
     dialect.check_width(len(names), where.name)
     repeated = [one for one, count in collections.Counter(names).items() if count > 1]
@@ -152,6 +136,55 @@ def opened(where: source.Source, stream: BinaryIO, form: str, options: Any) -> C
         raise TableFileError(f"{where.name}: the file has no columns.")
     natural = {name: natural_kind(schema.field(name).type) for name in names}
     return ColumnarFile(where.name, names, natural, batches, form, options)
+
+
+Batches = Callable[[list[str]], Iterator[Any]]
+
+
+def _parquet(where: source.Source, options: Any) -> tuple[Any, Batches]:
+    """The schema of a Parquet file, and its batches with the columns of these names."""
+    from pyarrow import parquet
+
+    with _opened(where) as stream:
+        file = parquet.ParquetFile(stream)
+        meta, schema = file.metadata, file.schema_arrow
+    sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+    if sum(sizes) > options.max_unfolded:
+        raise source.over_budget(where.name, options.max_unfolded)
+
+    def batches(columns: list[str]) -> Iterator[Any]:
+        with _opened(where) as stream:
+            file = parquet.ParquetFile(stream)
+            yield from file.iter_batches(batch_size=ROWS_PER_BLOCK, columns=columns)
+
+    return schema, batches
+
+
+def _feather(where: source.Source, options: Any) -> tuple[Any, Batches]:
+    """The same of a Feather file (of version 2, which is Arrow's own)."""
+    from pyarrow import ipc
+
+    with _opened(where) as stream:
+        schema = ipc.open_file(stream).schema
+
+    def batches(columns: list[str]) -> Iterator[Any]:
+        with _opened(where) as stream:
+            reader = ipc.open_file(stream)
+            for i in range(reader.num_record_batches):
+                batch = reader.get_batch(i)
+                for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
+                    yield batch.slice(start, ROWS_PER_BLOCK).select(columns)
+
+    return schema, batches
+
+
+@contextlib.contextmanager
+def _opened(where: source.Source) -> Iterator[BinaryIO]:
+    stream = where.open()
+    try:
+        yield stream
+    finally:
+        source.let_go(stream)
 
 
 def natural_kind(kind: Any) -> str:
@@ -181,23 +214,17 @@ def _placer(first_row: int) -> Callable[[int], str]:
     return lambda row: f"row {first_row + row + 1}"
 
 
-class named:
-    """Arrow's complaints about a file in our words."""
+@contextlib.contextmanager
+def named(form: str, name: str) -> Iterator[None]:
+    """Arrow's complaints about a file in our words. (Those of the system have a number.)"""
+    import pyarrow
 
-    def __init__(self, form: str, name: str) -> None:
-        self._form, self._name = form, name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        import pyarrow
-
-        if isinstance(error, TableFileError) or error is None:
-            return
-        unnumbered = isinstance(error, OSError) and error.errno is None
-        if unnumbered or isinstance(error, (pyarrow.ArrowException, KeyError)):
-            reason = printable(str(error)).rstrip(".")[:200]
-            raise TableFileError(
-                f"{self._name}: damaged or unreadable {self._form} file: {reason}."
-            ) from error
+    try:
+        yield
+    except TableFileError:
+        raise
+    except (pyarrow.ArrowException, KeyError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = printable(str(error)).rstrip(".")[:200]
+        raise TableFileError(f"{name}: damaged or unreadable {form} file: {reason}.") from error

@@ -172,7 +172,7 @@ class DelimitedFile:
             if len(cells) != len(self.names):
                 raise self._ragged(part.first_line + line, len(cells))
             for j, name in numbers:
-                if name not in odd and not self._reads_as_number(cells[j]):
+                if name not in odd and not self.reads_as_number(cells[j]):
                     place = f"line {part.first_line + line}"
                     odd[name] = self._not_a_number(place, name, cells[j], (name,))
         if odd:
@@ -180,7 +180,8 @@ class DelimitedFile:
             raise NotNumbers(str(first), tuple(odd))
         raise TableFileError(f"{self.name}, from line {part.first_line}: {error}.") from error
 
-    def _reads_as_number(self, cell: str) -> bool:
+    def reads_as_number(self, cell: str) -> bool:
+        """Whether a cell is a number, or missing from a column of numbers."""
         if cell in MISSING_NUMBERS or cell in self.options.missing:
             return True
         if self.options.thousands:

@@ -17,10 +17,9 @@ import numpy as np
 from geomix.arrays import BoolArray
 from geomix.errors import DataQualityWarning, TableFileError
 from geomix.small_tables import printable
-from geomix.tablefile.block import MISSING_NUMBERS, NUMBER, TEXT, TableFile, place_in
+from geomix.tablefile.block import NUMBER, TEXT, TableFile, place_in
 from geomix.tablefile.columnar import DATES
 from geomix.tablefile.delimited import NotNumbers
-from geomix.tablefile.dialect import IS_NUMBER
 
 LARGEST_EXACT_INTEGER = 2**53
 # From this share on a column is taken as meant to be what these cells are.
@@ -62,7 +61,7 @@ def _guessed(table: TableFile, free: list[str]) -> dict[str, str]:
     first = next(table.blocks(dict.fromkeys(free, TEXT)), None)
     if first is None:
         return dict.fromkeys(free, NUMBER)
-    return {name: _guess(first.columns[name]) for name in free}
+    return {name: _guess(first.columns[name], table) for name in free}
 
 
 def _natural(table: TableFile, name: str) -> str:
@@ -75,10 +74,9 @@ def _natural(table: TableFile, name: str) -> str:
     return kind
 
 
-def _guess(column: Any) -> str:
+def _guess(column: Any, table: TableFile) -> str:
     texts = {text for part in column.chunks for text in part.dictionary.to_pylist()}
-    texts -= set(MISSING_NUMBERS)
-    return NUMBER if all(IS_NUMBER.fullmatch(text) for text in texts) else TEXT
+    return NUMBER if all(map(table.reads_as_number, texts)) else TEXT
 
 
 def _columns(table: TableFile, kinds: Mapping[str, str], single: bool) -> dict[str, Any]:
@@ -135,7 +133,7 @@ def _refuse_meant_otherwise(table: TableFile, name: str, column: Any) -> None:
     def which(test: Callable[[str], Any]) -> BoolArray:
         return np.array([bool(test(text)) for text in texts], dtype=bool)
 
-    numbers = which(lambda text: IS_NUMBER.fullmatch(text) or text in MISSING_NUMBERS)
+    numbers = which(table.reads_as_number)
     where = f"{table.name}, column {printable(name)!r}"
     for pattern, what, remedy in (
         (GROUPED, "marks between thousands", "--thousands ,"),

@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from geomix.errors import InvalidParameterError
+from geomix.errors import InvalidParameterError, TableFileError
 from geomix.tablefile import columnar, delimited
 from geomix.tablefile.block import TableFile
-from geomix.tablefile.source import FEATHER, PARQUET, beginning, form_of, source_of, unfolded
+from geomix.tablefile.source import (
+    FEATHER,
+    PARQUET,
+    beginning,
+    form_of,
+    let_go,
+    source_of,
+    unfolded,
+)
 
 LARGEST_UNFOLDED = 8 * 2**30
 
@@ -74,7 +82,11 @@ def open_table(
     options = ReadOptions() if options is None else options
     source = source_of(path, rereadable=rereadable)
     first, stream = beginning(source.open())
-    form = form_of(first, source.name)
+    try:
+        form = form_of(first, source.name)
+    except TableFileError:
+        let_go(stream)
+        raise
     if form in (PARQUET, FEATHER):
         return columnar.opened(source, stream, form, options)
     content = unfolded(stream, form, source.name, options.max_unfolded)

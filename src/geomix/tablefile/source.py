@@ -137,13 +137,23 @@ def unfolded(stream: BinaryIO, form: str, name: str, budget: int) -> BinaryIO:
     else:
         openers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
         inside = openers[form](stream, "rb")
-    return cast(BinaryIO, _Budgeted(inside, form, name, budget))
+    return cast(BinaryIO, _Budgeted(inside, stream, form, name, budget))
 
 
 def chunks(stream: BinaryIO) -> Iterator[bytes]:
-    """The bytes of a stream, a few megabytes at a time."""
-    while chunk := _read_fully(stream, CHUNK):
-        yield chunk
+    """The bytes of a stream, a few megabytes at a time; it is let go at the end."""
+    try:
+        while chunk := _read_fully(stream, CHUNK):
+            yield chunk
+    finally:
+        let_go(stream)
+
+
+def let_go(stream: BinaryIO) -> None:
+    """Close a stream, unless it is ours to read again or not ours at all."""
+    is_ours = not isinstance(stream, tempfile.SpooledTemporaryFile)
+    if is_ours and (sys.stdin is None or stream is not sys.stdin.buffer):
+        stream.close()
 
 
 def _read_fully(stream: BinaryIO, size: int) -> bytes:
@@ -167,12 +177,15 @@ class _Prepended:
             return first
         return self._stream.read(size)
 
+    def close(self) -> None:
+        let_go(self._stream)
+
 
 class _Budgeted:
     """Unfolded bytes, counted: more than the budget is an error, and so is damage."""
 
-    def __init__(self, stream: Any, form: str, name: str, budget: int) -> None:
-        self._stream, self._form, self._name = stream, form, name
+    def __init__(self, stream: Any, below: BinaryIO, form: str, name: str, budget: int) -> None:
+        self._stream, self._below, self._form, self._name = stream, below, form, name
         self._budget, self._n_read = budget, 0
 
     def read(self, size: int = -1) -> bytes:
@@ -182,6 +195,9 @@ class _Budgeted:
         if self._n_read > self._budget:
             raise over_budget(self._name, self._budget)
         return part
+
+    def close(self) -> None:
+        let_go(self._below)
 
 
 @contextlib.contextmanager
