@@ -90,8 +90,9 @@ def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
 def run(a: Any) -> int:
     from geomix.command.config import estimator_of
     from geomix.command.summary import FitFacts
-    from geomix.command.training import fitted_model, read_training, split, test_figures
+    from geomix.command.training import fitted_model, read_training, split, figures_on_test
 
+    options.need_pyarrow()
     if a.output == "-":
         raise usage("a model is written to a file, not to standard output")
     share = _share(a.test)
@@ -105,7 +106,7 @@ def run(a: Any) -> int:
     with blamed_on(DATA):
         model = fitted_model(estimator, learn)
     seconds = time.perf_counter() - started
-    figures = test_figures(model, a, held_out)
+    figures = figures_on_test(model, a, held_out)
     model.save(a.output)
     facts = FitFacts.of(estimator, model, data, learn, figures, seconds, a)
     options.print_facts(a, facts)

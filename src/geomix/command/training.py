@@ -15,7 +15,6 @@ from geomix.command.options import reading
 from geomix.command.speaking import warn
 from geomix.errors import SchemaError, TableFileError
 from geomix.labels import plain_labels
-from geomix.small_tables import printable
 from geomix.tablefile import open_table
 from geomix.tablefile.block import LABEL, NUMBER, TEXT, place_in
 from geomix.tablefile.kinds import read_whole
@@ -87,7 +86,7 @@ def _labels(column: Any, table: Any, a: Any) -> tuple[Any, Any]:
     texts = column.chunk(0).dictionary.to_pylist()
     codes = np.concatenate([part.indices.fill_null(-1).to_numpy() for part in column.chunks])
     labelled = codes >= 0
-    where = f"{table.name}, column {printable(a.target)!r}"
+    where = f"{table.name}, column {a.target!r}"
     if not labelled.all():
         _allow_unlabelled(labelled, table, where, a)
     present = np.unique(codes[labelled])
@@ -118,7 +117,7 @@ def _refuse_no_classes(used: list[str], n_rows: int, where: str) -> None:
         raise TableFileError(f"{where}: no row has a label.")
     if len(used) == 1:
         raise TableFileError(
-            f"{where}: all labels are {printable(used[0])[:80]!r}; at least two classes are needed."
+            f"{where}: all labels are {used[0][:80]!r}; at least two classes are needed."
         )
     if any(FRACTION.fullmatch(text) for text in used) and len(used) > 2:
         odd = next(text for text in used if FRACTION.fullmatch(text))
@@ -167,7 +166,7 @@ def fitted_model(estimator: Any, data: TrainingData) -> Any:
     return replace(model, training={**(model.training or {}), **facts})
 
 
-def test_figures(model: Any, a: Any, held_out: TrainingData | None) -> Figures | None:
+def figures_on_test(model: Any, a: Any, held_out: TrainingData | None) -> Figures | None:
     """How the model does on the rows of --test."""
     if held_out is not None:
         return figures_of(model, held_out.X, held_out.y, held_out.weight)

@@ -65,7 +65,7 @@ class Alignment:
         kinds = dict(zip(self.source, self._kinds(), strict=True))
         for name, kind in ((target, LABEL), (weight, NUMBER)):
             if name in kinds:
-                raise SchemaError(f"The column {printable(name)!r} is one that the model reads.")
+                raise SchemaError(f"The column {name!r} is one that the model reads.")
             if name is not None:
                 kinds[name] = kind
         # A column that is read in one way can be wanted as it stands besides.
@@ -117,8 +117,8 @@ class Alignment:
         if found.any() and self.refuses_unknown:
             row = int(found.argmax())
             raise TableFileError(
-                f"{self.table.name}, {block.place(row)}, column {printable(column.name)!r}: "
-                f"{printable(texts[part.indices[row].as_py()])[:80]!r} is no level that training "
+                f"{self.table.name}, {block.place(row)}, column {column.name!r}: "
+                f"{texts[part.indices[row].as_py()][:80]!r} is no level that training "
                 "knew."
             )
         self.unknown[column.name] += int(found.sum())
@@ -173,7 +173,7 @@ def _arrow_levels(levels: list[Any], column: Column) -> Any:
     if len(kinds) > 1:
         odd = next(level for level in levels if isinstance(level, str))
         raise SchemaError(
-            f"Column {printable(column.name)!r} holds {printable(odd)[:80]!r}, but its levels were "
+            f"Column {column.name!r} holds {odd[:80]!r}, but its levels were "
             f"numbers in training, such as {column.levels[0]!r}."
         )
     return pyarrow.array(levels)
@@ -188,7 +188,7 @@ def known_labels(model: GeometricMixture, block: Block, target: str, file: str) 
     of_text: Mapping[str, Any] = {str(label): label for label in classes}
     if all(isinstance(label, bool) for label in classes):
         of_text = TRUTHS
-    where = f"column {printable(target)!r}"
+    where = f"column {target!r}"
     codes: list[IntArray] = []
     first = 0
     for part in block.columns[target].chunks:
@@ -201,7 +201,7 @@ def known_labels(model: GeometricMixture, block: Block, target: str, file: str) 
             at = f"{file}, {block.place(first + row)}, {where}"
             if found[row] == -2:
                 raise TableFileError(f"{at}: no label.")
-            held = printable(texts[indices[row]])[:80]
+            held = texts[indices[row]][:80]
             raise TableFileError(
                 f"{at}: {held!r} is none of the model's classes, which are {_some(of_text)}."
             )

@@ -80,7 +80,7 @@ class ColumnarFile:
         if compute.any(odd).as_py():
             at = place(compute.index(odd, True).as_py())
             raise TableFileError(
-                f"{self.name}, {at}, column {printable(name)!r}: an infinite number. Replace it, "
+                f"{self.name}, {at}, column {name!r}: an infinite number. Replace it, "
                 "or drop the row; infinity is never taken as missing."
             )
         return numbers
@@ -89,11 +89,10 @@ class ColumnarFile:
         for row, cell in enumerate(column.to_pylist()):
             if isinstance(cell, str) and not dialect.IS_NUMBER.fullmatch(cell):
                 return TableFileError(
-                    f"{self.name}, {place(row)}, column {printable(name)!r}: "
-                    f"{printable(cell)[:80]!r} is no number."
+                    f"{self.name}, {place(row)}, column {name!r}: {cell[:80]!r} is no number."
                 )
         return TableFileError(
-            f"{self.name}, column {printable(name)!r}: {column.type} where numbers are expected."
+            f"{self.name}, column {name!r}: {column.type} where numbers are expected."
         )
 
     def _text(self, column: Any, name: str) -> Any:
@@ -106,11 +105,11 @@ class ColumnarFile:
             text = column.cast(pyarrow.string())
         except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
             raise TableFileError(
-                f"{self.name}, column {printable(name)!r}: {column.type} cannot be read as text."
+                f"{self.name}, column {name!r}: {column.type} cannot be read as text."
             ) from error
         if (compute.max(compute.binary_length(text)).as_py() or 0) > LONGEST_CELL:
             raise TableFileError(
-                f"{self.name}, column {printable(name)!r}: a cell beyond {LONGEST_CELL} bytes."
+                f"{self.name}, column {name!r}: a cell beyond {LONGEST_CELL} bytes."
             )
         return text
 
@@ -205,7 +204,7 @@ def natural_kind(kind: Any) -> str:
 def _refuse_nested(kind: str, name: str, file: str) -> None:
     if kind not in (NUMBER, TEXT, DATES):
         raise TableFileError(
-            f"{file}, column {printable(name)!r}: {printable(kind)[:80]}, expected numbers or "
+            f"{file}, column {name!r}: {printable(kind)[:80]}, expected numbers or "
             "text. Drop it, or take it apart into columns."
         )
 

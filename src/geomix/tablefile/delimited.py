@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
 
 from geomix.errors import TableFileError
-from geomix.small_tables import printable
 from geomix.tablefile import dialect, records, source
 from geomix.tablefile.block import (
     LABEL,
@@ -129,7 +128,7 @@ class DelimitedFile:
                     raise self._odd_number(block, name)
                 if compute.any(compute.is_inf(column)).as_py():
                     row = compute.index(compute.fill_null(compute.is_inf(column), False), True)
-                    place = f"{self.name}, {block.place(row.as_py())}, column {printable(name)!r}"
+                    place = f"{self.name}, {block.place(row.as_py())}, column {name!r}"
                     raise TableFileError(
                         f"{place}: an infinite number. Replace it, or drop the row; infinity is "
                         "never taken as missing."
@@ -141,7 +140,7 @@ class DelimitedFile:
             )
             if longest > LONGEST_CELL:
                 raise TableFileError(
-                    f"{self.name}, from {block.place(0)}, column {printable(name)!r}: a cell of "
+                    f"{self.name}, from {block.place(0)}, column {name!r}: a cell of "
                     f"{longest} bytes; at most {LONGEST_CELL} are read."
                 )
 
@@ -149,7 +148,7 @@ class DelimitedFile:
         for row, cell in enumerate(block.columns[name].to_pylist()):
             if cell is not None and not dialect.IS_NUMBER.fullmatch(cell):
                 return self._not_a_number(block.place(row), name, cell, (name,))
-        return TableFileError(f"{self.name}, column {printable(name)!r}: not all are numbers.")
+        return TableFileError(f"{self.name}, column {name!r}: not all are numbers.")
 
     def _placer(self, part: Records) -> Callable[[int], str]:
         def place(row: int) -> str:
@@ -193,9 +192,9 @@ class DelimitedFile:
     def _not_a_number(
         self, place: str, name: str, cell: str, columns: tuple[str, ...]
     ) -> NotNumbers:
-        held = printable(cell)[:80]
+        held = cell[:80]
         return NotNumbers(
-            f"{self.name}, {place}, column {printable(name)!r}: {held!r} is no number. If it means "
+            f"{self.name}, {place}, column {name!r}: {held!r} is no number. If it means "
             f"missing, give --missing {held!r}.",
             columns,
         )

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 
 from geomix.errors import TableFileError
-from geomix.small_tables import printable
 
 CANDIDATES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 MOST_COLUMNS = 100_000
@@ -84,7 +83,7 @@ def header_names(cells: list[str], delimiter: str, name: str, line: int) -> tupl
     check_width(len(cells), name)
     if all(IS_NUMBER.fullmatch(cell) for cell in cells):
         raise TableFileError(
-            f"{name}, line {line}: the header has nothing but numbers ({printable(cells[0])!r}, "
+            f"{name}, line {line}: the header has nothing but numbers ({cells[0]!r}, "
             "...). If the file has no header, give --no-header."
         )
     repeated = [one for one, count in collections.Counter(cells).items() if count > 1]
@@ -101,7 +100,7 @@ def refuse_unsplit(cells: list[str], delimiter: str, name: str, line: int) -> No
     marks = [mark for mark in CANDIDATES if mark != delimiter and mark in cells[0]]
     if len(cells) == 1 and marks:
         raise TableFileError(
-            f"{name}, line {line}: one column, with the name {printable(cells[0])[:80]!r}; give "
+            f"{name}, line {line}: one column, with the name {cells[0][:80]!r}; give "
             f"--delimiter {shown_mark(marks[0])}."
         )
 

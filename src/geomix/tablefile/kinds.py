@@ -16,7 +16,6 @@ import numpy as np
 
 from geomix.arrays import BoolArray
 from geomix.errors import DataQualityWarning, TableFileError
-from geomix.small_tables import printable
 from geomix.tablefile.block import NUMBER, TEXT, TableFile, place_in
 from geomix.tablefile.columnar import DATES
 from geomix.tablefile.delimited import NotNumbers
@@ -68,7 +67,7 @@ def _natural(table: TableFile, name: str) -> str:
     kind = table.natural[name]
     if kind == DATES:
         raise TableFileError(
-            f"{table.name}, column {printable(name)!r}: dates or times; drop it (--drop), or make "
+            f"{table.name}, column {name!r}: dates or times; drop it (--drop), or make "
             "numbers of it (a year, an age in days)."
         )
     return kind
@@ -112,7 +111,7 @@ def _warn_inexact(name: str, column: Any) -> None:
         whole = compute.all(compute.equal(compute.floor(column), column)).as_py()
         if whole:
             warnings.warn(
-                f"Column {printable(name)!r} holds integers up to {largest:.0f}, beyond 2**53: as "
+                f"Column {name!r} holds integers up to {largest:.0f}, beyond 2**53: as "
                 "float64 they lose their last digits. If it is an identifier, drop it (--drop).",
                 DataQualityWarning,
                 stacklevel=2,
@@ -134,7 +133,7 @@ def _refuse_meant_otherwise(table: TableFile, name: str, column: Any) -> None:
         return np.array([bool(test(text)) for text in texts], dtype=bool)
 
     numbers = which(table.reads_as_number)
-    where = f"{table.name}, column {printable(name)!r}"
+    where = f"{table.name}, column {name!r}"
     for pattern, what, remedy in (
         (GROUPED, "marks between thousands", "--thousands ,"),
         (DECIMAL_COMMA, "a decimal comma", "--decimal ,"),
@@ -162,4 +161,4 @@ def _refuse_meant_otherwise(table: TableFile, name: str, column: Any) -> None:
 def _first(table: TableFile, codes: Any, which: BoolArray, texts: list[str]) -> tuple[str, str]:
     """The first of the cells with these texts, and its place in the file."""
     row = int(np.append(which, False)[codes].argmax())
-    return repr(printable(texts[codes[row]])[:80]), place_in(table, row)
+    return repr(texts[codes[row]][:80]), place_in(table, row)

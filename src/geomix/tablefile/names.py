@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from geomix.errors import SchemaError
-from geomix.small_tables import printable
 
 MOST_NAMED = 10
 
@@ -36,8 +35,8 @@ def check_present(wanted: Iterable[str], known: Sequence[str], file: str, what: 
 
 
 def _shown(name: str, meant: str | None) -> str:
-    hint = "" if meant is None else f" (there is {printable(meant)!r})"
-    return f"{printable(name)!r}{hint}"
+    hint = "" if meant is None else f" (there is {meant!r})"
+    return f"{name!r}{hint}"
 
 
 def _folded(name: str) -> str:

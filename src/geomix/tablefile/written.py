@@ -65,10 +65,12 @@ def output(path: Any) -> Iterator[BinaryIO]:
 def _delimited(file: Any, names: list[str], delimiter: str, raw: bool) -> Write:
     import pyarrow
 
-    header = pyarrow.array(names, pyarrow.string())
-    file.write(delimiter.join(_cells(header, delimiter, raw).to_pylist()).encode() + b"\n")
+    header = _cells(pyarrow.array(names, pyarrow.string()), delimiter, raw).to_pylist()
+    waiting = [delimiter.join(header).encode() + b"\n"]  # until there are rows, or surely none
 
     def write(columns: Mapping[str, Any]) -> None:
+        if waiting:
+            file.write(waiting.pop())
         file.write(_lines([columns[name] for name in names], delimiter, raw))
 
     return write
