@@ -90,7 +90,7 @@ def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
 def run(a: Any) -> int:
     from geomix.command.config import estimator_of
     from geomix.command.summary import FitFacts
-    from geomix.command.training import fitted_model, read_training, split, figures_on_test
+    from geomix.command.training import figures_on_test, fitted_model, read_training, split
 
     options.need_pyarrow()
     if a.output == "-":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import os
 import stat
 import sys
@@ -51,8 +52,13 @@ def output(path: Any) -> Iterator[BinaryIO]:
         if sys.stdout is None:
             raise OSError(9, "Standard output is closed")
         sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        below: Any = sys.stdout.buffer
+        # Unbuffered, it may take a part of what it is given.
+        file = io.BufferedWriter(below) if isinstance(below, io.RawIOBase) else below
+        yield file
+        file.flush()
+        if file is not below:
+            file.detach()
         return
     try:
         is_regular = stat.S_ISREG(os.stat(path).st_mode) or stat.S_ISDIR(os.stat(path).st_mode)
