@@ -159,7 +159,8 @@ def long_work(tmp_path_factory):
     return folder
 
 
-ENDLESS = ["lift=linear", "n_planes=4", "l2=1e-7", "solver=adam", "max_iter=10000000", "early_stopping=off", "calibrate=false"]
+ENDLESS = ["lift=linear", "n_planes=4", "l2=1e-7", "solver=adam", "max_iter=10000000"]
+ENDLESS += ["early_stopping=off", "calibrate=false"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

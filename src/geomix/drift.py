@@ -23,6 +23,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.cells import encoded_rows
 from geomix.local_explanation import plane_places
 from geomix.model import GeometricMixture
+from geomix.picked import blocks
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 
@@ -109,9 +110,11 @@ class CellCounts:
 def cell_counts(model: GeometricMixture, X: Any) -> CellCounts:
     """What ``compare`` needs to know of a table, small enough to be kept."""
     encoded = encoded_rows(model, X)
-    P = model.answer("predict_proba", encoded)
-    confidence = float(P.max(axis=1).mean()) if len(P) else 0.0
-    return CellCounts(_cell_counts(model, encoded), confidence)
+    rows, confidence = np.zeros(model.planes.n_planes, dtype=np.intp), 0.0
+    for _, block in blocks(encoded):
+        rows += _cell_counts(model, block)
+        confidence += float(model.answer("predict_proba", block).max(axis=1).sum())
+    return CellCounts(rows, confidence / max(len(encoded), 1))
 
 
 def compare(model: GeometricMixture, X_reference: Any, X_new: Any) -> Drift:
