@@ -144,6 +144,26 @@ def test_decimal_commas_of_a_locale_change_nothing(trained, by_name):
     assert shell("predict", "m.geomix", "rows.csv", cwd=trained, env=env).stdout == by_name
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a terminal of POSIX")
+def test_progress_is_for_terminals(trained, by_name):
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    master, terminal = pty.openpty()
+    # A window has a size; without one nothing is drawn.
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    ran = shell("predict", "m.geomix", "rows.csv", cwd=trained, capture_output=False,
+                stdout=subprocess.PIPE, stderr=terminal)  # fmt: skip
+    os.close(terminal)
+    shown = os.read(master, 10_000)
+    os.close(master)
+    assert b"geomix predict: 150" in shown
+    assert ran.returncode == 0
+    assert ran.stdout == by_name
+
+
 # --- signals ---
 
 

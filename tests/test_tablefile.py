@@ -92,3 +92,12 @@ def test_zstd_bzip2_and_xz_are_unfolded(tmp_path):
         (tmp_path / "rows.csv").write_bytes(folded)
         (block,) = open_table(tmp_path / "rows.csv").blocks({"b": "number"})
         assert block.columns["b"].to_pylist() == [2.0, 4.0]
+
+
+def test_fifty_thousand_columns_are_a_table(tmp_path):
+    width = 50_000
+    lines = [",".join(f"c{j}" for j in range(width)), ",".join(map(str, range(width)))]
+    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+    (block,) = open_table(tmp_path / "wide.csv").blocks({"c7": "number", "c49999": "text"})
+    assert block.columns["c7"].to_pylist() == [7.0]
+    assert block.columns["c49999"].to_pylist() == ["49999"]

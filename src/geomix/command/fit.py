@@ -95,6 +95,8 @@ def run(a: Any) -> int:
     options.need_pyarrow()
     if a.output == "-":
         raise usage("a model is written to a file, not to standard output")
+    if a.data == a.test == "-":
+        raise usage("standard input cannot be both the rows and those of --test")
     share = _share(a.test)
     options.refuse_same_file(a.output, a.data, None if share is not None else a.test)
     options.check_folder(a.output)

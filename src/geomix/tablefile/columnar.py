@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -117,8 +118,7 @@ class ColumnarFile:
 def opened(where: source.Source, stream: BinaryIO, form: str, options: Any) -> ColumnarFile:
     """The table of a Parquet or Feather file; its footer is read first, and its sizes checked."""
     if where.once:
-        kept = source.kept_stream(stream)
-        where = source.Source(where.name, lambda: kept, once=False)
+        where = source.kept_source(stream, where.name)
     else:
         source.let_go(stream)
     reader = _parquet if form == source.PARQUET else _feather
@@ -178,12 +178,20 @@ def _feather(where: source.Source, options: Any) -> tuple[Any, Batches]:
 
 
 @contextlib.contextmanager
-def _opened(where: source.Source) -> Iterator[BinaryIO]:
+def _opened(where: source.Source) -> Iterator[Any]:
+    """The file as Arrow's own where it can be: a file of Python's, dropped by one of Arrow's
+    threads while the interpreter ends, aborts the process."""
+    import pyarrow
+
+    if where.path is not None and where.path.isprintable():
+        with pyarrow.OSFile(where.path) as file:
+            yield file
+        return
+    content = pyarrow.BufferOutputStream()
     stream = where.open()
-    try:
-        yield stream
-    finally:
-        source.let_go(stream)
+    shutil.copyfileobj(stream, content, source.CHUNK)
+    source.let_go(stream)
+    yield pyarrow.BufferReader(content.getvalue())
 
 
 def natural_kind(kind: Any) -> str:

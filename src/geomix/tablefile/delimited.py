@@ -72,7 +72,7 @@ class DelimitedFile:
         types = {NUMBER: number, TEXT: text, LABEL: text, RAW: pyarrow.string()}
         try:
             return csv.read_csv(
-                pyarrow.BufferReader(part.data),
+                pyarrow.BufferReader(_arrow_owned(part.data)),
                 read_options=csv.ReadOptions(
                     column_names=list(self.names), block_size=max(len(part.data), 1024)
                 ),
@@ -165,7 +165,7 @@ class DelimitedFile:
 
     def _explain(self, part: Records, kinds: Mapping[str, str], error: Exception) -> NoReturn:
         """Say what Arrow refused, with its line and column."""
-        numbers = [(self.names.index(name), name) for name in kinds if kinds[name] == NUMBER]
+        numbers = [(j, name) for j, name in enumerate(self.names) if kinds.get(name) == NUMBER]
         odd: dict[str, TableFileError] = {}
         for line, cells in self._records(part):
             if len(cells) != len(self.names):
@@ -206,6 +206,16 @@ class DelimitedFile:
         return TableFileError(
             f"{self.name}: {where} {len(self.names)} {called}, line {line} has {many}."
         )
+
+
+def _arrow_owned(data: bytes) -> Any:
+    """A copy in Arrow's memory. One of Arrow's threads drops it when it likes; were it Python's,
+    that thread would need the interpreter, which may be gone by then (and the process aborts)."""
+    import pyarrow
+
+    stream = pyarrow.BufferOutputStream()
+    stream.write(data)
+    return stream.getvalue()
 
 
 # --- opening ---

@@ -52,11 +52,12 @@ NO_TABLE = {
 @dataclass(frozen=True)
 class Source:
     """Bytes under a name. ``open`` gives them from the beginning; where ``once`` is true it can be
-    called one time only."""
+    called one time only. path : of a regular file, else None"""
 
     name: str
     open: Callable[[], BinaryIO]
     once: bool
+    path: str | None = None
 
 
 def source_of(path: Any, *, rereadable: bool) -> Source:
@@ -69,7 +70,7 @@ def source_of(path: Any, *, rereadable: bool) -> Source:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "Is a directory", name)
     if stat.S_ISREG(mode):
-        return Source(name, lambda: open(path, "rb"), once=False)
+        return Source(name, lambda: open(path, "rb"), once=False, path=os.fsdecode(path))
     return _from_stream(open(path, "rb"), name, rereadable)
 
 
@@ -87,21 +88,19 @@ def _standard_input() -> BinaryIO:
 def _from_stream(stream: BinaryIO, name: str, rereadable: bool) -> Source:
     if not rereadable:
         return Source(name, lambda: stream, once=True)
-    kept = kept_stream(stream)
-
-    def again() -> BinaryIO:
-        kept.seek(0)
-        return kept
-
-    return Source(name, again, once=False)
+    return kept_source(stream, name)
 
 
-def kept_stream(stream: BinaryIO) -> BinaryIO:
+def kept_source(stream: BinaryIO, name: str) -> Source:
     """All that a stream still has, to be read as often as is needed."""
     kept = tempfile.SpooledTemporaryFile(max_size=KEPT_IN_MEMORY)  # noqa: SIM115
     shutil.copyfileobj(stream, kept, CHUNK)
-    kept.seek(0)
-    return cast(BinaryIO, kept)
+
+    def again() -> BinaryIO:
+        kept.seek(0)
+        return cast(BinaryIO, kept)
+
+    return Source(name, again, once=False)
 
 
 def beginning(stream: BinaryIO, size: int = 16) -> tuple[bytes, BinaryIO]:
