@@ -1,269 +1,29 @@
-"""A first look at geomix: what it predicts, how far to trust it, and how to read it.
+"""A first look at geomix, from a clone: the same as the command ``geomix demo``.
 
-    python examples/demo.py --output demo
-
-Trains on two tables that come with scikit-learn, prints a report on rows that the models have
-not seen, and writes pictures to the output folder.
+python examples/demo.py --output demo
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, make_moons
-from sklearn.model_selection import train_test_split
-
-from geomix import GeometricMixture, GeometricMixtureClassifier
-from geomix.calibration import expected_calibration_error, negative_log_likelihood
-from geomix.explanation import plane_usage, top_columns
-from geomix.history import History
-from geomix.plots import (
-    HistoryDisplay,
-    RegionDisplay,
-    ReliabilityDisplay,
-    ResponsibilityDisplay,
-    UsageDisplay,
-)
-
-TEST_SHARE = 0.4
-BAR_WIDTH = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Rows to learn from and rows to be judged by."""
-
-    X: Any
-    y: Any
-    X_test: Any
-    y_test: Any
-    columns: tuple[str, ...]
+from geomix.demonstration import run, writable_folder
 
 
 def main() -> None:
-    arguments = read_arguments()
-    folder, seed = writable_folder(arguments.output), arguments.seed
-
-    cancer = breast_cancer(seed)
-    started = time.perf_counter()
-    fitted = GeometricMixtureClassifier(random_state=seed).fit(cancer.X, cancer.y)
-    seconds = time.perf_counter() - started
-    model = replace(fitted.model_, columns=cancer.columns)
-    print_opening(cancer, seconds)
-    print_quality(model, cancer, seed)
-    print_choice(fitted.history_)
-    print_planes_to_read(model, cancer, seed)
-
-    digits, true_digits = even_and_odd_digits(seed)
-    union = linear_model(digits, seed, n_planes=5)
-    print_union(union, digits, true_digits, seed)
-
-    print_files(write_pictures(folder, model, cancer, union, digits, seed))
-
-
-# --- the data, and where the pictures go ---
-
-
-def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for the pictures")
     parser.add_argument("--seed", type=int, default=0, help="of the splits and of the training")
-    return parser.parse_args()
-
-
-def writable_folder(folder: Path) -> Path:
-    """Make the folder before the work starts, or end with a word about why it cannot be."""
+    arguments = parser.parse_args()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = writable_folder(arguments.output)
     except OSError as error:
-        sys.exit(f"Cannot make the folder {folder}: {error.strerror}. Choose another --output.")
-    if not os.access(folder, os.W_OK):
-        sys.exit(f"Cannot write into the folder {folder}. Choose another --output.")
-    return folder
-
-
-def breast_cancer(seed: int) -> Table:
-    data = load_breast_cancer()
-    y = data.target_names[data.target]
-    X, X_test, y, y_test = train_test_split(
-        data.data, y, test_size=TEST_SHARE, stratify=y, random_state=seed
-    )
-    return Table(X, y, X_test, y_test, tuple(data.feature_names.tolist()))
-
-
-def even_and_odd_digits(seed: int) -> tuple[Table, Any]:
-    """Handwritten digits, of which the model is told only whether they are even or odd."""
-    data = load_digits()
-    X, X_test, digit, true_digits = train_test_split(
-        data.data, data.target, test_size=TEST_SHARE, stratify=data.target, random_state=seed
-    )
-    names = np.array(["even", "odd"])
-    table = Table(X, names[digit % 2], X_test, names[true_digits % 2], tuple(data.feature_names))
-    return table, true_digits
-
-
-def linear_model(table: Table, seed: int, n_planes: int) -> GeometricMixture:
-    # All 64 columns: a single plane needs them, and the comparison is to be fair to it.
-    classifier = GeometricMixtureClassifier(
-        n_planes, lift="linear", pca=None, l2=1e-4, random_state=seed
-    )
-    return classifier.fit(table.X, table.y).model_
-
-
-# --- the report ---
-
-
-def print_opening(table: Table, seconds: float) -> None:
-    heading(f"Breast cancer (wdbc): benign or malignant, by {len(table.columns)} columns")
-    print(f"  {len(table.X)} rows to learn from ({seconds:.1f} s)")
-    print(f"  {len(table.X_test)} rows to test, which the model has not seen")
-
-
-def print_quality(model: GeometricMixture, table: Table, seed: int) -> None:
-    codes = np.searchsorted(model.classes, table.y_test)
-    P = model.predict_proba(table.X_test)
-    P_before = model.with_temperature(1.0).predict_proba(table.X_test)
-    heading("How good is it?")
-    print(f"  accuracy    {accuracy(model, table):.3f}")
-    print(f"              before   after temperature scaling (T = {model.temperature:.2f})")
-    for name, measure in {
-        "log-loss": negative_log_likelihood,
-        "ECE": expected_calibration_error,
-    }.items():
-        print(f"  {name:10s}  {measure(P_before, codes):.3f}    {measure(P, codes):.3f}")
-    rng = np.random.default_rng(seed)
-    chance = np.mean([expected_calibration_error(P, drawn(P, rng)) for _ in range(200)])
-    print(f"  On {len(codes)} rows even a perfectly calibrated model has an ECE near {chance:.3f}.")
-
-
-def accuracy(model: GeometricMixture, table: Table) -> float:
-    return float(np.mean(model.predict(table.X_test) == table.y_test))
-
-
-def drawn(P: Any, rng: np.random.Generator) -> Any:
-    """Labels as they would fall if the probabilities ``P`` were exactly right."""
-    return (rng.random((len(P), 1)) > P[:, :-1].cumsum(axis=1)).sum(axis=1)
-
-
-def print_choice(history: History) -> None:
-    heading("Which lift was chosen, and why?")
-    best: dict[tuple[str, int], Any] = {}
-    for trial in history.trials:
-        kind = trial.lift, trial.n_planes
-        if kind not in best or trial.valid_loss < best[kind].valid_loss:
-            best[kind] = trial
-    chosen = next(trial for trial in history.trials if trial.chosen)
-    for (lift, n_planes), trial in best.items():
-        mark = "  <- chosen" if (lift, n_planes) == (chosen.lift, chosen.n_planes) else ""
-        print(f"  {lift:10s}  {n_planes} planes  held-out log-loss {trial.valid_loss:.3f}{mark}")
-    print(
-        f"  {len(history.trials)} candidates were tried on held-out training rows; a simpler kind"
-    )
-    print("  gives way to a richer one only by more than the noise of the comparison.")
-
-
-def print_planes_to_read(model: GeometricMixture, table: Table, seed: int) -> None:
-    """Weights per column; a Fourier plane has none, so there a linear model stands in."""
-    heading("Which plane answers for what?")
-    print(f"  planes per class: {planes_per_class(model)}")
-    if model.lift.kind != "linear":
-        linear = GeometricMixtureClassifier(lift="linear", random_state=seed)
-        model = replace(linear.fit(table.X, table.y).model_, columns=table.columns)
-        print("  The planes of a Fourier lift have no weights per column. To read along, the same")
-        print(f'  with lift="linear": accuracy {accuracy(model, table):.3f}')
-    usage = plane_usage(model, table.X_test, table.y_test)
-    for card, share in zip(top_columns(model, k=4), usage, strict=True):
-        if share > 0.0:
-            print(f"  {card.label}, plane {card.plane}: {share:.0%} of the {card.label} rows")
-            for column, weight in zip(card.columns, card.weights, strict=True):
-                print(f"    {weight:+.2f}  {column}")
-    print("  Weights are per standard deviation of the column; the strongest four are shown.")
-
-
-def print_union(model: GeometricMixture, table: Table, true_digits: Any, seed: int) -> None:
-    alone = linear_model(table, seed, n_planes=1)
-    heading("Where one plane is not enough: is a handwritten digit even or odd?")
-    print(f"  accuracy with one plane per class   {accuracy(alone, table):.3f}")
-    print(f"  accuracy with five                  {accuracy(model, table):.3f}")
-    usage = plane_usage(model, table.X_test, table.y_test)
-    digits = digits_by_plane(model, table, true_digits)
-    for plane in np.flatnonzero(usage):
-        code = model.planes.class_of[plane]
-        number = plane - model.planes.class_start[code]
-        bar = f"{bar_of(usage[plane])} {usage[plane]:4.0%}"
-        line = f"  {model.classes[code]:4s}  plane {number}  {bar}  {digits.get(plane, '')}"
-        print(line.rstrip())
-    print("  A plane's share of its class, and the digits that it answers for more than any other.")
-    print("  The model was told only even or odd; its planes found the digits.")
-
-
-def digits_by_plane(model: GeometricMixture, table: Table, true_digits: Any) -> dict[int, str]:
-    """Every digit, written to the plane of its class that answers for most of its rows."""
-    own = table.y_test[:, None] == model.classes[model.planes.class_of]
-    winner = np.where(own, model.responsibilities(table.X_test), -1.0).argmax(axis=1)
-    found: dict[int, str] = {}
-    for digit in range(10):
-        plane = int(np.bincount(winner[true_digits == digit]).argmax())
-        found[plane] = f"{found[plane]}, {digit}" if plane in found else f"{digit}"
-    return found
-
-
-def print_files(files: list[Path]) -> None:
-    heading("Pictures")
-    for file in files:
-        print(f"  {file}")
-    print()
-
-
-def heading(text: str) -> None:
-    print(f"\n{text}")
-
-
-def planes_per_class(model: GeometricMixture) -> str:
-    pairs = zip(model.classes, model.planes.per_class, strict=True)
-    return ", ".join(f"{label} {n_planes}" for label, n_planes in pairs)
-
-
-def bar_of(share: float) -> str:
-    full, empty = ("█", "░") if "utf" in (sys.stdout.encoding or "").lower() else ("#", ".")
-    n_full = round(share * BAR_WIDTH)
-    return full * n_full + empty * (BAR_WIDTH - n_full)
-
-
-# --- the pictures ---
-
-
-def write_pictures(
-    folder: Path,
-    model: GeometricMixture,
-    cancer: Table,
-    union: GeometricMixture,
-    digits: Table,
-    seed: int,
-) -> list[Path]:
-    X, y = make_moons(600, noise=0.22, random_state=seed)
-    fitted = GeometricMixtureClassifier(lift="linear", random_state=seed).fit(X, y)
-    moons = fitted.model_
-    regions = RegionDisplay.from_model(moons, X, y)
-    reliability = ReliabilityDisplay.from_model(model, cancer.X_test, cancer.y_test, before=True)
-    pictures = {
-        "moons_regions.png": regions.plot(),
-        "moons_planes.png": regions.plot(by_plane=True),
-        "moons_responsibility.png": ResponsibilityDisplay.from_model(moons, X, y, label=1).plot(),
-        "moons_history.png": HistoryDisplay.from_history(fitted.history_).plot(),
-        "wdbc_reliability.png": reliability.plot(),
-        "digits_usage.png": UsageDisplay.from_model(union, digits.X_test, digits.y_test).plot(),
-    }
-    for name, display in pictures.items():
-        display.figure_.savefig(folder / name)
-    return [folder / name for name in pictures]
+        sys.exit(
+            f"Cannot make the folder {arguments.output}: {error.strerror}. Choose another --output."
+        )
+    run(folder, arguments.seed)
 
 
 if __name__ == "__main__":

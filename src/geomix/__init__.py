@@ -1,19 +1,25 @@
 """geomix: the Geometric Mixture Classifier. Every class a soft union of readable regions."""
 
-from geomix.editing import merge
-from geomix.errors import (
-    DataQualityWarning,
-    InvalidParameterError,
-    ModelFileError,
-    ModelVersionError,
-    SchemaError,
-)
-from geomix.estimator import GeometricMixtureClassifier
-from geomix.files import fit_files
-from geomix.model import GeometricMixture
-from geomix.modelfile import load
-from geomix.recipe import Recipe
-from geomix.versions import show_versions
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from geomix.editing import merge
+    from geomix.errors import (
+        DataQualityWarning,
+        InvalidParameterError,
+        ModelFileError,
+        ModelVersionError,
+        SchemaError,
+        TableFileError,
+    )
+    from geomix.estimator import GeometricMixtureClassifier
+    from geomix.files import fit_files
+    from geomix.model import GeometricMixture
+    from geomix.modelfile import load
+    from geomix.recipe import Recipe
+    from geomix.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -26,9 +32,44 @@ __all__ = [
     "ModelVersionError",
     "Recipe",
     "SchemaError",
+    "TableFileError",
     "__version__",
     "fit_files",
     "load",
     "merge",
     "show_versions",
 ]
+
+# Where each name lives. They are imported when they are asked for: NumPy, SciPy and scikit-learn
+# take a second, and `geomix --help` or a scoring service that only loads a model need not wait.
+_HOMES = {
+    "DataQualityWarning": "errors",
+    "GeometricMixture": "model",
+    "GeometricMixtureClassifier": "estimator",
+    "InvalidParameterError": "errors",
+    "ModelFileError": "errors",
+    "ModelVersionError": "errors",
+    "Recipe": "recipe",
+    "SchemaError": "errors",
+    "TableFileError": "errors",
+    "fit_files": "files",
+    "load": "modelfile",
+    "merge": "editing",
+    "show_versions": "versions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib.util
+
+    if name in _HOMES:
+        found = getattr(importlib.import_module(f"geomix.{_HOMES[name]}"), name)
+        globals()[name] = found
+        return found
+    if not name.startswith("_") and importlib.util.find_spec(f"geomix.{name}") is not None:
+        return importlib.import_module(f"geomix.{name}")
+    raise AttributeError(f"module 'geomix' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

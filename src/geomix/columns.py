@@ -182,6 +182,8 @@ def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool
     column = column_at(X, position)
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):
         codes, levels = np.asarray(column.cat.codes), column.cat.categories.tolist()
+    elif hasattr(column, "unify_dictionaries") and str(column.type).startswith("dictionary"):
+        codes, levels = _arrow_codes(column)
     else:
         cells = cells_of(column)
         _refuse_odd_types(name, {type(cell) for cell in cells})
@@ -192,6 +194,14 @@ def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool
     if not declared and isinstance(X, np.ndarray) and labels.levels:
         _refuse_unparsed(name, cells_of(column), labels.levels)
     return labels
+
+
+def _arrow_codes(column: Any) -> tuple[IntArray, list[Any]]:
+    """Codes and levels of an Arrow column of dictionaries, without an object for each cell."""
+    parts = column.unify_dictionaries().chunks
+    codes = [np.asarray(part.indices.fill_null(-1)).astype(np.intp) for part in parts]
+    levels = parts[0].dictionary.to_pylist() if parts else []
+    return np.concatenate([np.empty(0, dtype=np.intp), *codes]), levels
 
 
 def _refuse_kind(name: Any, kind: str, dtype: Any) -> None:

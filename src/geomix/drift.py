@@ -23,6 +23,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.cells import encoded_rows
 from geomix.local_explanation import plane_places
 from geomix.model import GeometricMixture
+from geomix.picked import blocks
 from geomix.small_tables import SmallTable, frame_of, html_of, plain
 
 
@@ -97,22 +98,42 @@ HEADINGS = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """rows : (P,) by the strongest plane of the class that wins them;  confidence : mean
+    probability of the answers"""
+
+    rows: IntArray
+    confidence: float
+
+
+def cell_counts(model: GeometricMixture, X: Any) -> CellCounts:
+    """What ``compare`` needs to know of a table, small enough to be kept."""
+    encoded = encoded_rows(model, X)
+    rows, confidence = np.zeros(model.planes.n_planes, dtype=np.intp), 0.0
+    for _, block in blocks(encoded):
+        rows += _cell_counts(model, block)
+        confidence += float(model.answer("predict_proba", block).max(axis=1).sum())
+    return CellCounts(rows, confidence / max(len(encoded), 1))
+
+
 def compare(model: GeometricMixture, X_reference: Any, X_new: Any) -> Drift:
     """Drift from ``X_reference`` to ``X_new`` in the model's own cells."""
-    tables = [encoded_rows(model, X) for X in (X_reference, X_new)]
-    for name, encoded in zip(("X_reference", "X_new"), tables, strict=True):
-        if not len(encoded):
+    return compare_counts(model, cell_counts(model, X_reference), cell_counts(model, X_new))
+
+
+def compare_counts(model: GeometricMixture, reference: CellCounts, new: CellCounts) -> Drift:
+    """The same from counts alone, which a model can remember of the rows it was trained on."""
+    for name, one in (("X_reference", reference), ("X_new", new)):
+        if not one.rows.sum():
             raise ValueError(f"{name} has no rows.")
-    counts = np.stack([_cell_counts(model, encoded) for encoded in tables])
+    counts = np.stack([reference.rows, new.rows])
     by_cell = _g_by_cell(counts)
     used = counts.sum(axis=0) > 0
     degrees = max(int(used.sum()) - 1, 0)
     g = float(by_cell.sum())
     sums = counts.sum(axis=1)
     expected = np.outer(sums, counts.sum(axis=0)) / counts.sum()
-    confidence = [
-        float(model.answer("predict_proba", encoded).max(axis=1).mean()) for encoded in tables
-    ]
     return Drift(
         g,
         degrees,
@@ -120,8 +141,8 @@ def compare(model: GeometricMixture, X_reference: Any, X_new: Any) -> Drift:
         float(expected[:, used].min()),
         int(sums[0]),
         int(sums[1]),
-        confidence[0],
-        confidence[1],
+        reference.confidence,
+        new.confidence,
         _lines(model, counts, by_cell),
     )
 

@@ -21,3 +21,7 @@ class ModelFileError(ValueError):
 
 class ModelVersionError(ModelFileError):
     """A model file of a version that this release cannot read."""
+
+
+class TableFileError(ValueError):
+    """A file of rows cannot be read as it is: its form, or a cell in it."""

@@ -1,0 +1,128 @@
+"""``geomix fit``: from a file of rows to a model file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from types import SimpleNamespace
+from typing import Any
+
+from geomix.command import options
+from geomix.command.failures import DATA, blamed_on, usage
+from geomix.command.speaking import is_watched, note
+
+EXAMPLES = """\
+  geomix fit train.csv --target y -o m.geomix --test 0.2
+  geomix fit train.parquet --target y -o m.geomix --test test.parquet --id customer --drop notes
+  geomix fit - --target y -o m.geomix --set lift=spline --set n_planes=4 < train.csv
+  geomix fit train.csv -o m.geomix --config recipe.toml
+"""
+
+
+def add(commands: Any) -> None:
+    parser = options.new_parser(commands, "fit", "train a model on a file of rows", EXAMPLES)
+    parser.add_argument("data", metavar="FILE", help="rows with labels; '-' is standard input")
+    parser.add_argument("-o", "--output", metavar="MODEL", help="the .geomix file to write")
+    parser.add_argument("--target", metavar="COL", help="the column with the labels")
+    parser.add_argument(
+        "--test",
+        metavar="FILE|SHARE",
+        help="rows to judge the model by: a file, or a share that is not learnt from",
+    )
+    parser.add_argument("--weight", metavar="COL", help="column of row weights")
+    for name, about in {
+        "id": "an identifier: not learnt from (repeatable)",
+        "drop": "a column to leave out (repeatable)",
+        "categorical": "a column of categories, such as codes of digits (repeatable)",
+    }.items():
+        parser.add_argument(f"--{name}", action="append", default=[], metavar="COL", help=about)
+    parser.add_argument(
+        "--drop-unlabelled", action="store_true", help="leave out rows without a label"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="same seed, same file (default: 0)")
+    parser.add_argument(
+        "--time-limit", type=float, metavar="SECONDS", help="most time for training"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter of GeometricMixtureClassifier, such as lift=linear (repeatable)",
+    )
+    parser.add_argument("--paper", action="store_true", help="the paper's recipe instead of ours")
+    parser.add_argument("--single", action="store_true", help="numbers in float32: half the memory")
+    parser.add_argument(
+        "--config",
+        metavar="TOML",
+        help="options by their long names, and [parameters]; the command line wins",
+    )
+    options.add_json(parser)
+    options.add_reading(parser)
+    # What was not typed must be told from what was, for --config: defaults are filled in later.
+    defaults = {one.dest: one.default for one in parser._actions if one.dest != "help"}
+    for action in parser._actions:
+        if action.dest in defaults:
+            action.default = argparse.SUPPRESS
+    parser.set_defaults(run=lambda arguments: run(settings(arguments, defaults)))
+
+
+def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
+    """The options: as typed, else as in the file of --config, else as usual."""
+    typed = vars(arguments)
+    configured: dict[str, Any] = {}
+    if "config" in typed:
+        from geomix.command.config import read_config
+
+        configured = read_config(typed["config"], defaults)
+    merged = {**defaults, **configured, **typed}
+    merged["parameters"] = {
+        **configured.get("parameters", {}),
+        **options.pairs(merged["set"], "--set"),
+    }
+    for name in ("target", "output"):
+        if merged[name] is None:
+            raise usage(f"the option --{name} is needed")
+    return SimpleNamespace(**merged)
+
+
+def run(a: Any) -> int:
+    from geomix.command.config import estimator_of
+    from geomix.command.summary import FitFacts
+    from geomix.command.training import figures_on_test, fitted_model, read_training, split
+
+    options.need_pyarrow()
+    if a.output == "-":
+        raise usage("a model is written to a file, not to standard output")
+    if a.data == a.test == "-":
+        raise usage("standard input cannot be both the rows and those of --test")
+    share = _share(a.test)
+    options.refuse_same_file(a.output, a.data, None if share is not None else a.test)
+    options.check_folder(a.output)
+    estimator = estimator_of(a, verbose=is_watched(a))
+    data = read_training(a)
+    note(a, data.notes)
+    learn, held_out = split(data, share, a.seed)
+    started = time.perf_counter()
+    with blamed_on(DATA):
+        model = fitted_model(estimator, learn)
+    seconds = time.perf_counter() - started
+    figures = figures_on_test(model, a, held_out)
+    model.save(a.output)
+    facts = FitFacts.of(estimator, model, data, learn, figures, seconds, a)
+    options.print_facts(a, facts)
+    return 0
+
+
+def _share(test: Any) -> float | None:
+    """--test as a share of the rows, or None where it is a file or nothing."""
+    try:
+        share = float(test)
+    except (TypeError, ValueError):
+        return None
+    if os.path.exists(str(test)):
+        return None
+    if not 0.0 < share < 1.0:
+        raise usage(f"got --test {test}; expected a file, or a share between 0 and 1")
+    return share

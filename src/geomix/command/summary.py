@@ -1,0 +1,133 @@
+"""Summaries for people and programs: facts as dataclasses, then text or JSON of them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from geomix.small_tables import SmallTable, printable
+
+MOST_CLASSES = 12
+
+
+@dataclass(frozen=True)
+class FitFacts:
+    """What ``geomix fit`` tells: the data, the model and why it is as it is, how good it is."""
+
+    n_rows: int
+    n_numbers: int
+    n_categories: int
+    classes: dict[str, int]
+    lift: str
+    choice: str
+    planes: dict[str, int]
+    n_members: int
+    temperature: float
+    held_out_log_loss: float | None
+    test: Any
+    tested_on: str | None
+    seconds: float
+    output: str
+    n_bytes: int
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, estimator: Any, model: Any, data: Any, learn: Any, figures: Any, seconds: float, a: Any
+    ) -> FitFacts:
+        import numpy as np
+
+        labels, counts = np.unique(learn.y, return_counts=True)
+        n_categories = int(model.table.is_category.sum())
+        chosen = next((one for one in estimator.history_.trials if one.chosen), None)
+        share = len(data) - len(learn)
+        tested = f"{share} rows held out" if share else a.test
+        return cls(
+            len(learn),
+            model.n_features - n_categories,
+            n_categories,
+            dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)),
+            model.lift.kind,
+            estimator.history_.choice,
+            {
+                str(label): int(n // model.planes.n_members)
+                for label, n in zip(model.classes.tolist(), model.planes.per_class, strict=True)
+            },
+            int(model.planes.n_members),
+            float(model.temperature),
+            None if chosen is None else float(chosen.valid_loss),
+            figures,
+            None if figures is None else str(tested),
+            seconds,
+            os.fsdecode(a.output),
+            os.path.getsize(a.output),
+            tuple(estimator.history_.notes),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        told = asdict(self)
+        return told | {"test": None if self.test is None else self.test.to_dict()}
+
+    def __str__(self) -> str:
+        columns = _counted(self.n_numbers, "number", "numbers")
+        columns += (
+            f" and {_counted(self.n_categories, 'category', 'categories')}"
+            if self.n_categories
+            else ""
+        )
+        lines = [
+            f"{self.n_rows} rows of {columns}, {len(self.classes)} classes: {_some(self.classes)}",
+            f"{self.lift} lift, planes per class: {_some(self.planes)}{self._members()}",
+        ]
+        if self.choice:
+            lines.append(f"why: {self.choice}")
+        if self.test is not None:
+            lines.append(f"on {printable(str(self.tested_on))}: {figures_line(self.test)}")
+        elif self.held_out_log_loss is not None:
+            lines.append(
+                f"log-loss {self.held_out_log_loss:.4f} on rows held out while choosing; give "
+                "--test for an honest figure"
+            )
+        lines.append(
+            f"trained in {self.seconds:.1f} s; {printable(self.output)} has {self.n_bytes} bytes"
+        )
+        return "\n".join(lines)
+
+    def _members(self) -> str:
+        return "" if self.n_members == 1 else f", in a committee of {self.n_members}"
+
+
+@dataclass(frozen=True)
+class EvaluateFacts:
+    """What ``geomix evaluate`` tells."""
+
+    figures: Any
+    unknown_levels: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.figures.to_dict(), "unknown_levels": self.unknown_levels}
+
+    def __str__(self) -> str:
+        found = self.figures
+        rows = tuple(tuple(one.values()) for one in found.classes)
+        table = SmallTable(figures_line(found), ("label", "rows", "recall", "precision"), rows)
+        return f"{found.n_rows} rows: {table}"
+
+
+def figures_line(found: Any) -> str:
+    return (
+        f"accuracy {found.accuracy:.4f}, macro-F1 {found.macro_f1:.4f}, log-loss "
+        f"{found.log_loss:.4f}, Brier {found.brier:.4f}, calibration error "
+        f"{found.calibration_error:.4f}"
+    )
+
+
+def _some(counts: dict[str, int]) -> str:
+    shown = [f"{printable(name)} {count}" for name, count in list(counts.items())[:MOST_CLASSES]]
+    more = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

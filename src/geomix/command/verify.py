@@ -1,0 +1,34 @@
+"""``geomix verify``: whether a model file is sound and the one that was meant; else exit code 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomix.command import options
+from geomix.command.failures import usage
+
+EXAMPLES = """\
+  geomix verify m.geomix
+  geomix verify m.geomix --sha256 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
+"""
+HEX_DIGITS = 64
+
+
+def add(commands: Any) -> None:
+    parser = options.new_parser(commands, "verify", "check that a model file is sound", EXAMPLES)
+    options.add_model(parser)
+    parser.add_argument("--sha256", metavar="HEX", help="of the whole file, as sha256sum prints it")
+    parser.set_defaults(run=run)
+
+
+def run(a: Any) -> int:
+    from geomix.modelfile import load, verify
+
+    if a.sha256 is None:
+        load(a.model)
+        return 0
+    given = a.sha256.strip().lower()
+    if len(given) != HEX_DIGITS or set(given) - set("0123456789abcdef"):
+        raise usage(f"got --sha256 {a.sha256}; expected {HEX_DIGITS} hexadecimal digits")
+    verify(a.model, given)
+    return 0

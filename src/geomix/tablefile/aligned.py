@@ -1,0 +1,220 @@
+"""Rows of a file as a model wants them: its columns, in its order, with its levels.
+
+Columns are matched by name. Missing ones are an error that lists them, others are ignored, and
+levels that training did not know are counted.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.cells import table_of
+from geomix.errors import SchemaError, TableFileError
+from geomix.model import GeometricMixture
+from geomix.schema import Column
+from geomix.small_tables import printable
+from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, TableFile
+from geomix.tablefile.dialect import IS_NUMBER
+from geomix.tablefile.names import check_present
+
+TRUTHS = {"true": True, "false": False, "1": True, "0": False}
+
+
+@dataclass
+class Rows:
+    """Some rows for a model: ``X`` an Arrow table of cells; ``labels``, ``weight`` and ``raw``
+    columns where they were asked for."""
+
+    X: Any
+    block: Block
+    labels: Any = None
+    weight: FloatArray | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Alignment:
+    """How a file's columns serve a model's.
+
+    source : the file's column for each of the model's;  ignored : of the file's, by no one wanted
+    unknown : cells by column whose level training did not know, counted as blocks go by
+    """
+
+    table: TableFile
+    model: GeometricMixture
+    source: tuple[str, ...]
+    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
+    unknown: collections.Counter[str] = field(default_factory=collections.Counter)
+    refuses_unknown: bool = False
+
+    def rows(
+        self,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        raw: Sequence[str] = (),
+    ) -> Iterator[Rows]:
+        """The file's rows, block by block. ``raw`` columns come as ``rows.raw``, as they stand."""
+        kinds = dict(zip(self.source, self._kinds(), strict=True))
+        for name, kind in ((target, LABEL), (weight, NUMBER)):
+            if name in kinds:
+                raise SchemaError(f"The column {name!r} is one that the model reads.")
+            if name is not None:
+                kinds[name] = kind
+        # A column that is read in one way can be wanted as it stands besides.
+        kinds |= {name: RAW for name in raw if name not in kinds}
+        twice = [name for name in raw if kinds[name] != RAW]
+        for block in self.table.blocks(kinds, twice):
+            rows = Rows(self._frame(block), block)
+            rows.raw = {name: block.raw.get(name, block.columns[name]) for name in raw}
+            if target is not None:
+                rows.labels = known_labels(self.model, block, target, self.table.name)
+            if weight is not None:
+                rows.weight = np.asarray(block.columns[weight].to_numpy())
+            yield rows
+
+    def _kinds(self) -> list[str]:
+        columns = table_of(self.model).columns
+        return [NUMBER if column.kind == "number" else TEXT for column in columns]
+
+    def _frame(self, block: Block) -> Any:
+        import pyarrow
+
+        made = {}
+        for column, name in zip(table_of(self.model).columns, self.source, strict=True):
+            cells = block.columns[name]
+            made[column.name] = (
+                cells if column.kind == "number" else self._levels(column, cells, block)
+            )
+        return pyarrow.table(made)
+
+    def _levels(self, column: Column, cells: Any, block: Block) -> Any:
+        import pyarrow
+
+        parts = []
+        for part in cells.chunks:
+            texts = part.dictionary.to_pylist()
+            levels = [_level(column, text) for text in texts]
+            strange = [code for code, level in enumerate(levels) if level not in column.levels]
+            if strange:
+                self._count_unknown(column, part, strange, texts, block)
+            parts.append(
+                pyarrow.DictionaryArray.from_arrays(part.indices, _arrow_levels(levels, column))
+            )
+        return pyarrow.chunked_array(parts, parts[0].type if parts else cells.type)
+
+    def _count_unknown(
+        self, column: Column, part: Any, strange: list[int], texts: list[str], block: Block
+    ) -> None:
+        found = np.isin(part.indices.fill_null(-1).to_numpy(), strange)
+        if found.any() and self.refuses_unknown:
+            row = int(found.argmax())
+            raise TableFileError(
+                f"{self.table.name}, {block.place(row)}, column {column.name!r}: "
+                f"{texts[part.indices[row].as_py()][:80]!r} is no level that training "
+                "knew."
+            )
+        self.unknown[column.name] += int(found.sum())
+
+
+def align(
+    table: TableFile,
+    model: GeometricMixture,
+    *,
+    others: Sequence[str | None] = (),
+    refuses_unknown: bool = False,
+) -> Alignment:
+    """Match a file's columns with a model's. ``others`` are wanted besides."""
+    extra = [name for name in others if name is not None]
+    check_present(extra, table.names, table.name, "which was asked for")
+    names = table_of(model).names
+    unnamed = names == tuple(f"x{j}" for j in range(len(names)))
+    notes: list[str] = []
+    given = tuple(name for name in table.names if name not in extra)
+    if unnamed and not set(names) <= set(given) and len(given) == len(names):
+        source = given
+        notes.append("the model's columns have no names: columns are taken in their order")
+    else:
+        what = "which the model was trained on"
+        check_present(names, [*given, *extra], table.name, what)
+        source = names
+        if tuple(name for name in table.names if name in set(names)) != names:
+            notes.append(f"{table.name}: columns are matched by name; their order differs")
+    ignored = tuple(name for name in given if name not in set(source))
+    return Alignment(table, model, source, ignored, tuple(notes), refuses_unknown=refuses_unknown)
+
+
+def _level(column: Column, text: str) -> Any:
+    """A cell's text as a level: itself, or the number or truth that it writes, where levels are
+    such."""
+    if not column.levels or any(isinstance(level, str) for level in column.levels):
+        return text
+    if all(isinstance(level, bool) for level in column.levels):
+        return TRUTHS.get(text.strip().casefold(), text)
+    if IS_NUMBER.fullmatch(text):
+        number = float(text)
+        return int(number) if number.is_integer() else number
+    return text
+
+
+def _arrow_levels(levels: list[Any], column: Column) -> Any:
+    import pyarrow
+
+    kinds = {type(level) for level in levels}
+    if kinds <= {int, float} and len(kinds) == 2:
+        return pyarrow.array([float(level) for level in levels])
+    if len(kinds) > 1:
+        odd = next(level for level in levels if isinstance(level, str))
+        raise SchemaError(
+            f"Column {column.name!r} holds {odd[:80]!r}, but its levels were "
+            f"numbers in training, such as {column.levels[0]!r}."
+        )
+    return pyarrow.array(levels)
+
+
+# --- labels ---
+
+
+def known_labels(model: GeometricMixture, block: Block, target: str, file: str) -> Any:
+    """(n,) labels of a block's rows, all of them among the model's classes."""
+    classes = model.classes.tolist()
+    of_text: Mapping[str, Any] = {str(label): label for label in classes}
+    if all(isinstance(label, bool) for label in classes):
+        of_text = TRUTHS
+    where = f"column {target!r}"
+    codes: list[IntArray] = []
+    first = 0
+    for part in block.columns[target].chunks:
+        indices = part.indices.fill_null(-1).to_numpy()
+        texts = part.dictionary.to_pylist()
+        place = [_code(text, of_text, classes) for text in texts]
+        found = np.array([*place, -2], dtype=np.intp)[indices]
+        if (found < 0).any():
+            row = int((found < 0).argmax())
+            at = f"{file}, {block.place(first + row)}, {where}"
+            if found[row] == -2:
+                raise TableFileError(f"{at}: no label.")
+            held = texts[indices[row]][:80]
+            raise TableFileError(
+                f"{at}: {held!r} is none of the model's classes, which are {_some(of_text)}."
+            )
+        codes.append(found)
+        first += len(part)
+    return model.classes[np.concatenate(codes)] if codes else model.classes[:0]
+
+
+def _code(text: str, of_text: Mapping[str, Any], classes: list[Any]) -> int:
+    """The place of the class that a text names, or -1. Truth is told in any case."""
+    key = text.casefold() if of_text is TRUTHS else text
+    return classes.index(of_text[key]) if key in of_text else -1
+
+
+def _some(texts: Mapping[str, Any]) -> str:
+    return ", ".join(map(printable, list(texts)[:5])) + (", ..." if len(texts) > 5 else "")

@@ -1,0 +1,237 @@
+"""Parquet and Feather in blocks. Their columns have types; here they become numbers or text."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from geomix.errors import TableFileError
+from geomix.small_tables import printable
+from geomix.tablefile import dialect, source
+from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, without_missing
+from geomix.tablefile.records import LONGEST_CELL
+
+ROWS_PER_BLOCK = 2**16
+DATES = "dates"
+
+
+@dataclass
+class ColumnarFile:
+    """``batches`` gives record batches with the columns of these names."""
+
+    name: str
+    names: tuple[str, ...]
+    natural: Mapping[str, str]
+    batches: Callable[[list[str]], Iterator[Any]]
+    form: str
+    options: Any
+    notes: tuple[str, ...] = field(default=())
+
+    def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
+        import pyarrow
+
+        for name in (*kinds, *raw):
+            _refuse_nested(self.natural[name], name, self.name)
+        first_row, n_bytes = 0, 0
+        wanted = list(dict.fromkeys((*kinds, *raw))) or [self.names[0]]
+        with named(self.form, self.name):
+            for batch in self.batches(wanted):
+                n_bytes += batch.nbytes
+                if n_bytes > self.options.max_unfolded:
+                    raise source.over_budget(self.name, self.options.max_unfolded)
+                place = _placer(first_row)
+                cells = {name: pyarrow.chunked_array([batch.column(name)]) for name in wanted}
+                made = {
+                    name: self._column(cells[name], name, kind, place)
+                    for name, kind in kinds.items()
+                }
+                texts = {name: self._text(cells[name], name) for name in raw}
+                yield Block(made, batch.num_rows, first_row, place, texts)
+                first_row += batch.num_rows
+
+    def reads_as_number(self, cell: str) -> bool:
+        return dialect.IS_NUMBER.fullmatch(cell) is not None
+
+    def _column(self, column: Any, name: str, kind: str, place: Callable[[int], str]) -> Any:
+        if kind == NUMBER:
+            return self._number(column, name, place)
+        text = self._text(column, name)
+        if kind == RAW:
+            return text
+        missing = frozenset(("",) if kind == LABEL else ("", *self.options.missing))
+        return without_missing(text.dictionary_encode(), missing)
+
+    def _number(self, column: Any, name: str, place: Callable[[int], str]) -> Any:
+        import pyarrow
+        from pyarrow import compute
+
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        try:
+            if pyarrow.types.is_boolean(column.type):
+                column = column.cast(pyarrow.uint8())
+            numbers = column.cast(pyarrow.float64(), safe=False)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
+            raise self._not_a_number(column, name, place) from None
+        odd = compute.fill_null(compute.is_inf(numbers), False)
+        if compute.any(odd).as_py():
+            at = place(compute.index(odd, True).as_py())
+            raise TableFileError(
+                f"{self.name}, {at}, column {name!r}: an infinite number. Replace it, "
+                "or drop the row; infinity is never taken as missing."
+            )
+        return numbers
+
+    def _not_a_number(self, column: Any, name: str, place: Callable[[int], str]) -> TableFileError:
+        for row, cell in enumerate(column.to_pylist()):
+            if isinstance(cell, str) and not dialect.IS_NUMBER.fullmatch(cell):
+                return TableFileError(
+                    f"{self.name}, {place(row)}, column {name!r}: {cell[:80]!r} is no number."
+                )
+        return TableFileError(
+            f"{self.name}, column {name!r}: {column.type} where numbers are expected."
+        )
+
+    def _text(self, column: Any, name: str) -> Any:
+        import pyarrow
+        from pyarrow import compute
+
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        try:
+            text = column.cast(pyarrow.string())
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
+            raise TableFileError(
+                f"{self.name}, column {name!r}: {column.type} cannot be read as text."
+            ) from error
+        if (compute.max(compute.binary_length(text)).as_py() or 0) > LONGEST_CELL:
+            raise TableFileError(
+                f"{self.name}, column {name!r}: a cell beyond {LONGEST_CELL} bytes."
+            )
+        return text
+
+
+def opened(where: source.Source, stream: BinaryIO, form: str, options: Any) -> ColumnarFile:
+    """The table of a Parquet or Feather file; its footer is read first, and its sizes checked."""
+    if where.once:
+        where = source.kept_source(stream, where.name)
+    else:
+        source.let_go(stream)
+    reader = _parquet if form == source.PARQUET else _feather
+    with named(form, where.name):
+        schema, batches = reader(where, options)
+    names = tuple(schema.names)
+    dialect.check_width(len(names), where.name)
+    repeated = [one for one, count in collections.Counter(names).items() if count > 1]
+    if repeated:
+        raise TableFileError(
+            f"{where.name}: column names must be unique; repeated ones are {repeated[:5]!r}."
+        )
+    if not names:
+        raise TableFileError(f"{where.name}: the file has no columns.")
+    natural = {name: natural_kind(schema.field(name).type) for name in names}
+    return ColumnarFile(where.name, names, natural, batches, form, options)
+
+
+Batches = Callable[[list[str]], Iterator[Any]]
+
+
+def _parquet(where: source.Source, options: Any) -> tuple[Any, Batches]:
+    """The schema of a Parquet file, and its batches with the columns of these names."""
+    from pyarrow import parquet
+
+    with _opened(where) as stream:
+        file = parquet.ParquetFile(stream)
+        meta, schema = file.metadata, file.schema_arrow
+    sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+    if sum(sizes) > options.max_unfolded:
+        raise source.over_budget(where.name, options.max_unfolded)
+
+    def batches(columns: list[str]) -> Iterator[Any]:
+        with _opened(where) as stream:
+            file = parquet.ParquetFile(stream)
+            yield from file.iter_batches(batch_size=ROWS_PER_BLOCK, columns=columns)
+
+    return schema, batches
+
+
+def _feather(where: source.Source, options: Any) -> tuple[Any, Batches]:
+    """The same of a Feather file (of version 2, which is Arrow's own)."""
+    from pyarrow import ipc
+
+    with _opened(where) as stream:
+        schema = ipc.open_file(stream).schema
+
+    def batches(columns: list[str]) -> Iterator[Any]:
+        with _opened(where) as stream:
+            reader = ipc.open_file(stream)
+            for i in range(reader.num_record_batches):
+                batch = reader.get_batch(i)
+                for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
+                    yield batch.slice(start, ROWS_PER_BLOCK).select(columns)
+
+    return schema, batches
+
+
+@contextlib.contextmanager
+def _opened(where: source.Source) -> Iterator[Any]:
+    """The file as Arrow's own where it can be: a file of Python's, dropped by one of Arrow's
+    threads while the interpreter ends, aborts the process."""
+    import pyarrow
+
+    if where.path is not None and where.path.isprintable():
+        with pyarrow.OSFile(where.path) as file:
+            yield file
+        return
+    content = pyarrow.BufferOutputStream()
+    stream = where.open()
+    shutil.copyfileobj(stream, content, source.CHUNK)
+    source.let_go(stream)
+    yield pyarrow.BufferReader(content.getvalue())
+
+
+def natural_kind(kind: Any) -> str:
+    """number, text, dates, or what else a type is called."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return TEXT if natural_kind(kind.value_type) in (TEXT, NUMBER) else str(kind)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return NUMBER
+    if types.is_decimal(kind) or types.is_null(kind):
+        return NUMBER
+    if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
+        return TEXT
+    return DATES if types.is_temporal(kind) else str(kind)
+
+
+def _refuse_nested(kind: str, name: str, file: str) -> None:
+    if kind not in (NUMBER, TEXT, DATES):
+        raise TableFileError(
+            f"{file}, column {name!r}: {printable(kind)[:80]}, expected numbers or "
+            "text. Drop it, or take it apart into columns."
+        )
+
+
+def _placer(first_row: int) -> Callable[[int], str]:
+    return lambda row: f"row {first_row + row + 1}"
+
+
+@contextlib.contextmanager
+def named(form: str, name: str) -> Iterator[None]:
+    """Arrow's complaints about a file in our words. (Those of the system have a number.)"""
+    import pyarrow
+
+    try:
+        yield
+    except TableFileError:
+        raise
+    except (pyarrow.ArrowException, KeyError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = printable(str(error)).rstrip(".")[:200]
+        raise TableFileError(f"{name}: damaged or unreadable {form} file: {reason}.") from error
