@@ -169,3 +169,12 @@ def test_rules_are_told_as_frame_json_html_and_text():
     assert "red <b>" not in told._repr_html_()
     assert ">=" in str(told)
     assert told[0].label == "barbera"
+
+
+def test_rules_of_chosen_planes_are_those_of_all():
+    model, X, y = fitted("committee")
+    every = model.rules(X, y)
+    some = model.rules(X, y, planes=[0, 13])
+    assert {(one.label, one.plane, one.member) for one in some} <= {(0, 0, 0), (1, 1, 0)}
+    assert len(some) > 0
+    assert set(some) <= set(every)

@@ -158,3 +158,15 @@ def test_what_has_no_pieces_is_scanned_and_has_no_certificate(name):
                 assert codes.tolist() == [before, after]
                 n_flips += 1
     assert n_flips > 0
+
+
+def test_a_number_on_a_cut_lies_in_the_cell_above_it():
+    model, X, _ = answered("spline pairs")
+    cuts = next(part.first for part in model.lift.parts if getattr(part, "first", None) is not None)
+    rows = np.repeat(X[:1], len(cuts), axis=0)
+    rows[:, 0] = cuts.tolist()
+    said = run(model, rows)
+    np.testing.assert_allclose(said["fromRaw"], model.predict_proba(rows), atol=1e-9)
+    below = rows.copy()
+    below[:, 0] = (cuts - 1e-9).tolist()
+    assert np.abs(model.predict_proba(below) - model.predict_proba(rows)).max() > 1e-3

@@ -16,6 +16,7 @@ Curves have no such inequalities; there a rule is a box (``boxes.py``): sufficie
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -138,11 +139,13 @@ def rules(
     y: Any = None,
     *,
     class_: Any = None,
+    planes: Iterable[int] | None = None,
     max_terms: int | None = None,
     digits: int = 3,
 ) -> Rules:
     """The model's regions as rules: of all classes, or of ``class_``.
 
+    planes : places among all planes of those to make rules of; None: all of them
     X, y : rows for coverage, purity and errors; boxes of spline models need ``X``
     max_terms : most terms of an inequality;  digits : significant ones
     """
@@ -154,6 +157,7 @@ def rules(
     encoded = None if X is None else encoded_rows(model, X)
     codes = None if y is None or encoded is None else class_codes(model, y, len(encoded))
     wanted = range(len(model.classes)) if class_ is None else [class_code(model, class_)]
+    chosen = None if planes is None else set(planes)
     plane_of, member_of = plane_places(model)
     labels, made = model.classes.tolist(), []
     straight = straight_slopes(form) is not None and form.planes.n_members == 1
@@ -161,6 +165,8 @@ def rules(
         raise ValueError("The rules of curves are boxes around rows: pass X.")
     for c in wanted:
         for p in range(*form.planes.class_start[c : c + 2]):
+            if chosen is not None and p not in chosen:
+                continue
             whose = labels[c], int(plane_of[p]), int(member_of[p])
             if straight:
                 made.append(_polyhedron(form, p, c, whose, encoded, codes, max_terms, digits))

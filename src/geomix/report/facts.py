@@ -46,7 +46,6 @@ MOST_CLASSES_IN_A_MATRIX = 16
 MOST_CONFUSIONS = 12
 MOST_RULES = 12
 TERMS_OF_A_RULE = 4
-CELLS_FOR_RULES = 100_000  # rows times planes
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ def facts(
         "importances": _importances(told),
         "curves": _curves(told, reach, quality),
         "cards": _cards(model, told, reach),
-        "rules": _rules(asked),
+        "rules": _rules(asked, told),
         "findings": [asdict(one) | {"kind": CODES[one.code]} for one in told.findings],
         "drift": None if X_new is None else plain(asdict(model.compare(X, X_new))),
         "live": live_facts(asked, told, n_rows, n_counterfactuals),
@@ -116,10 +115,9 @@ def _explained(asked: _Asked, ignore: Any) -> GlobalExplanation:
     return explain_global(asked.model, *_some_rows(asked), n_columns=5, ignore=ignore)
 
 
-def _some_rows(asked: _Asked, most: int = MOST_ROWS) -> tuple[Any, Any]:
-    """Raw rows and labels, at most so many, for what is not made from all rows."""
-    some = asked.some[:: -(-len(asked.some) // most)]
-    return taken(asked.X, some), asked.model.classes[asked.y[some]]
+def _some_rows(asked: _Asked) -> tuple[Any, Any]:
+    """Raw rows and labels for what is not made from all rows."""
+    return taken(asked.X, asked.some), asked.model.classes[asked.y[asked.some]]
 
 
 def _reach(asked: _Asked) -> list[tuple[float, float]]:
@@ -265,24 +263,27 @@ def _card_columns(
     return made
 
 
-def _rules(asked: _Asked) -> dict[str, Any]:
-    """The regions that hold most rows, as rules; or why there are none."""
-    # Every plane's region is made from all rows, so many planes are asked about fewer.
-    most = int(np.clip(CELLS_FOR_RULES // asked.model.planes.n_planes, 200, MOST_ROWS))
-    X, y = _some_rows(asked, most)
+def _rules(asked: _Asked, told: GlobalExplanation) -> dict[str, Any]:
+    """The regions of the planes that answer most, as rules; or why there are none."""
+    order = sorted(range(len(told.cards)), key=lambda p: -(told.cards[p].usage or 0.0))
+    n_used = sum(bool(card.n_rows) for card in told.cards)
     try:
-        found = rules(asked.model, X, y, max_terms=TERMS_OF_A_RULE)
+        found = rules(
+            asked.model,
+            *_some_rows(asked),
+            planes=order[: min(MOST_RULES, n_used)],
+            max_terms=TERMS_OF_A_RULE,
+        )
     except NoShapes as error:
-        return {"rules": [], "n_left_out": 0, "n_rows": len(y), "reason": str(error)}
+        return {"rules": [], "n_left_out": 0, "reason": str(error)}
     used = sorted((one for one in found if one.coverage), key=lambda one: -(one.coverage or 0.0))
     names = ("conditions", "coverage", "purity", "largest_error", "misplaced", "kind")
     made = [
         {name: getattr(one, name) for name in names}
         | {"label": str(one.label), "name": f"{one.label}/{one.plane}"}
-        for one in used[:MOST_RULES]
+        for one in used
     ]
-    n_left_out = len(used) - len(made)
-    return {"rules": made, "n_left_out": n_left_out, "n_rows": len(y), "reason": None}
+    return {"rules": made, "n_left_out": max(n_used - MOST_RULES, 0), "reason": None}
 
 
 # --- the living part ---

@@ -2,11 +2,14 @@
 //
 // Distances are Euclidean, in standard deviations of the training rows (`units`); categories and
 // missing cells stay. The radius is a proved lower bound, made as geomix.geometry.certificate does:
-// closed forms where planes are straight, and otherwise the largest radius whose bound of the
-// margin's fall, column by column, leaves a margin.
+// closed forms where planes are straight. For curves and committees the margin's fall is bounded
+// column by column, and the shortest way to make it fall by the whole margin by Lagrange duality:
+// for every multiplier l >= 0 its square is at least l margin + sum_j min_t (t^2 - l fall_j(t)).
 
 const ROUNDING = 1e-9; // taken off every margin, relative to its size
 const LARGEST_RADIUS = 1e6;
+const FAR = 1e4; // deviations beyond the knots: no further is looked
+const DUAL_STEPS = 40;
 
 /** The certified radius, or null for a model without one (Fourier, pairs). */
 function certifiedRadius(model, cells, found, units) {
@@ -71,17 +74,17 @@ function radiusByColumns(model, cells, found, units) {
   found.scores.forEach((score, rival) => {
     if (rival === found.code) return;
     const margin = lessRounding(found.scores[found.code] - score);
-    const falls = terms.map((term) =>
-      [-1, 1].map((sign) =>
+    const columns = terms.map((term) =>
+      [-1, 1].flatMap((sign) =>
         fallAlong(model, term, cells[term.column], found.code, rival, units[term.column], sign),
       ),
     );
-    radius = Math.min(radius, largestRadius(falls, margin, radius));
+    radius = Math.min(radius, shortestFall(columns, margin));
   });
   return radius;
 }
 
-/** How much moving one column by t to one side may take off the margin: linear between points. */
+/** How much moving one column by t to one side may take off the margin: segments of lines. */
 function fallAlong(model, term, x, code, rival, unit, sign) {
   const isCurve = term.kind === "curve";
   const knots = (isCurve ? term.knots : [term.mean]).filter((knot) => sign * knot > sign * x);
@@ -92,19 +95,30 @@ function fallAlong(model, term, x, code, rival, unit, sign) {
     return cells;
   };
   const start = added(term, cellsAt(x));
+  const zero = start.map(() => 0);
   const changes = knots.map((knot) => {
     const row = added(term, cellsAt(knot));
     return row.map((value, p) => value - start[p]);
   });
-  const zero = start.map(() => 0);
-  const beyond = isCurve ? zero : term.weights.map((weight) => (sign * weight * unit) / term.scale);
-  const fallOf = (change) =>
-    memberExtreme(model, change, rival, Math.max) - memberExtreme(model, change, code, Math.min);
-  return {
-    t: [0, ...knots.map((knot) => (sign * (knot - x)) / unit)],
-    fall: [zero, ...changes].map(fallOf),
-    after: fallOf(beyond),
-  };
+  const distances = [0, ...knots.map((knot) => (sign * (knot - x)) / unit)];
+  if (!isCurve) {
+    // A line goes on beyond its mean; a curve is flat beyond its knots.
+    const last = changes.length ? changes[0] : zero;
+    const step = (FAR * sign * unit) / term.scale;
+    changes.push(last.map((change, p) => change + step * term.weights[p]));
+    distances.push(distances[distances.length - 1] + FAR);
+  }
+  const falls = [zero, ...changes].map(
+    (change) =>
+      memberExtreme(model, change, rival, Math.max) - memberExtreme(model, change, code, Math.min),
+  );
+  const stay = { from: 0, to: 0, fall: 0, slope: 0, end: 0 };
+  const moved = distances.slice(1).map((to, i) => {
+    const from = distances[i];
+    const slope = (falls[i + 1] - falls[i]) / (to - from);
+    return { from, to, fall: falls[i], slope, end: falls[i + 1] };
+  });
+  return [stay, ...moved];
 }
 
 /** Mean over members of the largest or smallest number of a class's planes. */
@@ -117,35 +131,49 @@ function memberExtreme(model, numbers, c, choose) {
   return total / model.members;
 }
 
-function fallAt({ t, fall, after }, r) {
-  const last = t.length - 1;
-  if (r > t[last]) return fall[last] + after * (r - t[last]);
-  const i = Math.max(t.findIndex((point) => point >= r), 1);
-  if (last === 0) return fall[0];
-  return fall[i - 1] + ((fall[i] - fall[i - 1]) * (r - t[i - 1])) / (t[i] - t[i - 1]);
-}
-
-/** Largest fall per distance within r: of chords, at their ends. */
-function fallRate(side, r) {
-  let most = r > 0 ? Math.max(fallAt(side, r) / r, 0) : 0;
-  side.t.forEach((point, i) => {
-    if (point > 0 && point <= r) most = Math.max(most, side.fall[i] / point);
-  });
-  return most;
-}
-
-/** The largest r whose fall leaves a margin; that fall only grows with r. */
-function largestRadius(falls, margin, most) {
+/** A lower bound of the distance at which the columns together take off the margin. */
+function shortestFall(columns, margin) {
   if (margin <= 0) return 0;
-  const fall = (r) => r * Math.hypot(...falls.map((sides) => Math.max(...sides.map((side) => fallRate(side, r)))));
-  if (fall(most) < margin) return most;
+  const most = columns.reduce(
+    (sum, segments) => sum + Math.max(...segments.map(({ fall, end }) => Math.max(fall, end))),
+    0,
+  );
+  if (most < margin) {
+    const reachesFar = columns.some((segments) => segments.some(({ to }) => to >= FAR));
+    return reachesFar ? FAR : Infinity;
+  }
+  let best = 0;
+  const missing = (multiplier) => {
+    const [value, needed] = dual(columns, margin, multiplier);
+    best = Math.max(best, value);
+    return needed;
+  };
   let low = 0;
-  let high = most;
-  for (let i = 0; i < 50 && high - low > 1e-6 * high; i++) {
-    // In proportion first: radii lie many powers of ten below the largest.
-    const middle = low > 0 ? Math.sqrt(low * high) : high / 16;
-    if (fall(middle) < margin) low = middle;
+  let high = 1e-3;
+  while (missing(high) > 0 && high < 1e12) [low, high] = [high, 4 * high];
+  for (let i = 0; i < DUAL_STEPS && high - low > 1e-6 * high; i++) {
+    const middle = (low + high) / 2;
+    if (missing(middle) > 0) low = middle;
     else high = middle;
   }
-  return low;
+  return Math.min(Math.sqrt(best * (1 - ROUNDING)), FAR);
+}
+
+/** Value of the bound at a multiplier, and how much of the margin is still left there. */
+function dual(columns, margin, multiplier) {
+  let value = multiplier * margin;
+  let needed = margin;
+  for (const segments of columns) {
+    let least = Infinity;
+    let gained = 0;
+    for (const { from, to, fall, slope } of segments) {
+      const t = clip(0.5 * multiplier * slope, from, to);
+      const there = fall + slope * (t - from);
+      const cost = t * t - multiplier * there;
+      if (cost < least) [least, gained] = [cost, there];
+    }
+    value += least;
+    needed -= gained;
+  }
+  return [value, needed];
 }
