@@ -195,7 +195,7 @@ def cluster_of(n_workers: int, memory_limit: str = "4GB") -> Any:
         n_workers=n_workers,
         threads_per_worker=1,
         memory_limit=memory_limit,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=50,
     )
 
