@@ -44,7 +44,7 @@ def cluster():
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=50,
         ) as made,
     ):
@@ -185,7 +185,7 @@ def test_a_killed_worker_changes_no_bit(client, table, monkeypatch, at_pass):
 
 def test_scattered_data_that_are_lost_are_an_error_and_not_a_hang(table, monkeypatch):
     with (
-        distributed.LocalCluster(n_workers=1, dashboard_address=None, silence_logs=50) as doomed,
+        distributed.LocalCluster(n_workers=1, dashboard_address=":0", silence_logs=50) as doomed,
         distributed.Client(doomed, set_as_default=False) as client,
     ):
         _lose_scattered_data(client, table, monkeypatch)
@@ -216,7 +216,7 @@ def _lose_scattered_data(client, table, monkeypatch):
 def test_no_workers_left_is_an_error_within_the_stated_time(table):
     with (
         distributed.LocalCluster(
-            n_workers=0, processes=False, dashboard_address=None, silence_logs=50
+            n_workers=0, processes=False, dashboard_address=":0", silence_logs=50
         ) as empty,
         distributed.Client(empty, set_as_default=False) as client,
     ):

@@ -157,18 +157,12 @@ def test_an_epoch_of_adam_over_sparse_rows_equals_numpys(monkeypatch, usage_aver
         batch_size=64, label_smoothing=0.02, clip_norm=limit, max_weight_norm=limit and 4 * limit,
         usage_average=usage_average, usage_beta=0.5, usage_delta=0.01,
     )  # fmt: skip
-    run = SimpleNamespace(
-        recipe=recipe,
-        train=Rows(X, y, weight),
-        l2=1e-3,
-        relief=0.0,
-        penalty=lambda usage: objective.usage_penalty(usage, 1e-3, 0.5, 0.01),
-    )
     size = planes.as_vector().size
     state = AdamState(np.zeros(size), np.zeros(size), 0)
     usage = np.repeat(1.0 / planes.per_class, planes.per_class)
     order = rng.permutation(700)
-    args = planes, state, usage, run, 5.0, 0.01, order
+    epoch = training._Epoch(Rows(X, y, weight), recipe, 1e-3, 0.0, 5.0, 0.01, order)
+    args = planes, state, usage, epoch
     ours = training._native_epoch(*args)
     monkeypatch.setattr(training.kernel, "batch_terms", objective.batch_terms)
     theirs = training._epoch_by_batches(*args)
