@@ -146,6 +146,18 @@ def test_exports_are_those_of_the_library(trained, run, tmp_path):
     assert run("export", trained / "m.geomix", "--to", "c", "--double").code == 2
 
 
+def test_the_report_is_the_models_own(trained, run, tmp_path):
+    model, frame = geomix.load(trained / "m.geomix"), model_frame(trained / "rows.csv")
+    y = frame_of(trained / "rows.csv")["kind"].to_numpy()
+    model.report(frame, y, tmp_path / "direct.html", title="Iris")
+    ran = run(
+        "report", trained / "m.geomix", trained / "rows.csv", "--target", "kind",
+        "-o", tmp_path / "command.html", "--title", "Iris",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "command.html").read_bytes() == (tmp_path / "direct.html").read_bytes()
+
+
 # --- a file in any dress ---
 
 

@@ -69,8 +69,8 @@ def _of_ours(error: BaseException) -> Failure:
     ):
         if isinstance(error, kind):
             return Failure(code, one_line(error))
-    if isinstance(error, ImportError):
-        return Failure(OURS, one_line(error))
+    if isinstance(error, ImportError):  # of an extra that is not installed, and says so
+        return Failure(USAGE, one_line(error))
     report = report_id(error, error.__traceback__)
     kind_name = type(error).__name__
     return Failure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import DATA, OURS, Failure, blamed_on
+from geomix.command.failures import DATA, blamed_on
 
 EXAMPLES = """\
   geomix report m.geomix test.csv --target y -o report.html
@@ -31,8 +31,6 @@ def run(a: Any) -> int:
     options.refuse_same_file(a.output, a.data, a.new, a.model)
     options.check_folder(a.output)
     model = options.loaded(a.model)
-    if not hasattr(model, "report"):
-        raise Failure(OURS, "this version of geomix has no reports")
     X, y = rows_of(a, model, a.data, a.target)
     X_new = None if a.new is None else rows_of(a, model, a.new)[0]
     with blamed_on(DATA):
