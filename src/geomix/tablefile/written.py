@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from geomix import atomic
 from geomix.tablefile.dialect import NUMBER
@@ -52,13 +51,8 @@ def output(path: Any) -> Iterator[BinaryIO]:
         if sys.stdout is None:
             raise OSError(9, "Standard output is closed")
         sys.stdout.flush()
-        below: Any = sys.stdout.buffer
-        # Unbuffered, it may take a part of what it is given.
-        file = io.BufferedWriter(below) if isinstance(below, io.RawIOBase) else below
-        yield file
-        file.flush()
-        if file is not below:
-            file.detach()
+        yield cast(BinaryIO, _Whole(sys.stdout.buffer))
+        sys.stdout.buffer.flush()
         return
     try:
         is_regular = stat.S_ISREG(os.stat(path).st_mode) or stat.S_ISDIR(os.stat(path).st_mode)
@@ -66,6 +60,19 @@ def output(path: Any) -> Iterator[BinaryIO]:
         is_regular = True
     with atomic.replacing(path) if is_regular else open(path, "wb") as file:
         yield file
+
+
+class _Whole:
+    """Standard output that takes all of what it is given; unbuffered it may take a part."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, content: bytes) -> int:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[self._stream.write(rest) or 0 :]
+        return len(content)
 
 
 def _delimited(file: Any, names: list[str], delimiter: str, raw: bool) -> Write:
