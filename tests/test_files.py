@@ -188,8 +188,9 @@ SCRIPT = """
 import sys, threading, geomix
 threading.Timer(2.0, lambda: print("training", flush=True)).start()
 try:
-    geomix.fit_files(sys.argv[1], "y", lift="linear", n_planes=8, l2=1e-6, tol=0.0,
-                     max_iter=1_000_000, scratch=sys.argv[2], calibrate=False)
+    while True:  # a fast machine ends one fit before the signal comes
+        geomix.fit_files(sys.argv[1], "y", lift="linear", n_planes=8, l2=1e-6, tol=0.0,
+                         max_iter=1_000_000, scratch=sys.argv[2], calibrate=False)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
