@@ -132,8 +132,7 @@ class DaskGeometricMixtureClassifier:
         """An ordinary estimator with the same model, which needs no cluster."""
         local = GeometricMixtureClassifier(**self._local.get_params())
         if self.__sklearn_is_fitted__():
-            n_rows = (self.model_.training or {})["n_rows"]
-            local.take_over(self._local, self.model_, self.history_, n_rows)
+            local.take_over(self._local, self.model_, self.history_)
         return local
 
     def _fitted(self) -> GeometricMixture:

@@ -362,7 +362,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         rows = rows if weights is None else class_weighted(rows, weights)
         walk = getattr(self, "_walk", None)
         model, walk = next_batch(self.model_, self.history_, walk, rows, recipe, seed)
-        self.take_over(shadow, model, self.history_, len(rows))
+        self.take_over(shadow, model, self.history_)
         self._walk = walk
         return self
 
@@ -432,12 +432,16 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         return replace(recipe, n_members=1) if self.warm_start else recipe
 
     def take_over(
-        self, shadow: Any, model: GeometricMixture, history: Any, n_rows: int
+        self, shadow: Any, model: GeometricMixture, history: Any, n_rows: int | None = None
     ) -> GeometricMixtureClassifier:
-        """Become fitted, in one step: with a model, and with the columns that a copy has read."""
-        facts = training_facts(history, n_rows, self.get_params(deep=False), _defaults())
-        training = {**(model.training or {}), **facts}
-        state = shadow._fitted_attributes(replace(model, training=training))
+        """Become fitted, in one step: with a model, and with the columns that a copy has read.
+
+        n_rows : of a fit, which the model then remembers; None where it goes on as it is.
+        """
+        if n_rows is not None:
+            facts = training_facts(history, n_rows, self.get_params(deep=False), _defaults())
+            model = replace(model, training={**(model.training or {}), **facts})
+        state = shadow._fitted_attributes(model)
         state |= {"history_": history, "n_iter_": max(history.n_iter, 1), "_walk": None}
         if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
             del self.feature_names_in_
