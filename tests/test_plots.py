@@ -268,6 +268,7 @@ def test_history_is_read_record_by_record(fitted):
     display = HistoryDisplay.from_history(fitted.history_).plot()
     assert display.loss.tolist() == [record.loss for record in records]
     assert display.sharpness.tolist() == [record.sharpness for record in records]
+    assert display.usage.tolist() == [list(record.usage) for record in records]
     measured = {one.iteration: one.valid_loss for one in records if one.valid_loss is not None}
     assert display.best_iteration == min(measured, key=measured.get)
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]

@@ -295,3 +295,13 @@ def test_watching_changes_nothing(parts, solver):
     assert np.array_equal(watched.planes.as_vector(), alone.planes.as_vector())
     assert watched.records == alone.records
     assert (watched.n_iter, watched.stopped) == (alone.n_iter, alone.stopped)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+def test_records_tell_the_usage_that_the_penalty_knows(parts, solver):
+    trained = run(parts, solver=solver, max_iter=20)
+    usages = np.array([record.usage for record in trained.records])
+    per_class = trained.planes.per_class
+    shares = np.add.reduceat(usages, trained.planes.class_start[:-1], axis=1)
+    assert usages.shape == (len(trained.records), per_class.sum())
+    np.testing.assert_allclose(shares, 1.0, atol=1e-9)  # responsibilities of a class sum to one

@@ -18,7 +18,8 @@ class Record:
 
     ``loss`` is the penalised training objective. ``valid_loss`` is the cross-entropy of the
     held-out rows at the final sharpness, after temperature scaling unless
-    ``early_stopping="plain"``; None where they were not asked.
+    ``early_stopping="plain"``; None where they were not asked. ``usage`` of each plane is the
+    one that the penalty knows: of the epoch, or of the start of the stage.
     """
 
     phase: str
@@ -27,6 +28,7 @@ class Record:
     loss: float
     valid_loss: float | None = None
     learning_rate: float | None = None
+    usage: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)

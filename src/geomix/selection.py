@@ -50,7 +50,7 @@ BEATEN_ERRORS_OF_FEW = 1.5  # where a richer one must be ahead by that much anyw
 HOPELESS = 1.5
 FEWEST_ROWS_TO_TELL = 50
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
-NOTHING_TO_WIN = 2.0
+NOTHING_TO_WIN = 1.0
 
 
 class _SearchIsOver(Exception):

@@ -134,6 +134,7 @@ class _Run:
     order: Order | None = None
     far: bool = False
     records: list[Record] = field(default_factory=list)  # of the final training alone
+    usage: tuple[float, ...] | None = None
     n_done: int = 0
     best_planes: Planes | None = None
     best_loss: float = np.inf
@@ -176,7 +177,9 @@ class _Run:
         """
         iteration = self.n_done = self.n_done + 1
         valid_loss = self.valid_loss(planes) if self.is_judged and judge else None
-        record = Record(self.phase, iteration, sharpness, loss, valid_loss, learning_rate)
+        record = Record(
+            self.phase, iteration, sharpness, loss, valid_loss, learning_rate, self.usage
+        )
         if self.phase == "fit":
             self.records.append(record)
         if valid_loss is not None:
@@ -191,7 +194,8 @@ class _Run:
         """Record iterations that nobody judged or watched."""
         if self.phase == "fit":
             for iteration, loss in enumerate(losses, self.n_done + 1):
-                self.records.append(Record(self.phase, iteration, sharpness, loss))
+                record = Record(self.phase, iteration, sharpness, loss, usage=self.usage)
+                self.records.append(record)
         self.n_done += len(losses)
 
     def valid_loss(self, planes: Planes) -> float:
@@ -258,7 +262,7 @@ def _lbfgs_stage(
         return planes, False
     recipe, rows = run.recipe, run.sums()
     usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
-
+    run.usage = tuple(usage.tolist())
     followed = run.watch is not None or (judge and run.is_judged)
 
     def on_iterate(at: Planes, value: float) -> None:
@@ -311,6 +315,7 @@ def _train_adam(planes: Planes, run: _Run, train: Rows, rng: np.random.Generator
                 return run.finish(planes, "diverged")
             continue
         planes, state, usage = moved, now, used
+        run.usage = tuple(usage.tolist())
         epoch += 1
         run.step_done(planes, sharpness, loss, learning_rate=rate)
     return run.finish(planes, run.why_stopped("max_iter"))

@@ -1,4 +1,4 @@
-"""HistoryDisplay: the losses and the sharpness over the iterations of a fit."""
+"""HistoryDisplay: losses, usage of the planes and sharpness over the iterations of a fit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,18 @@ class HistoryDisplay:
     loss : (n,) training loss with its penalty
     valid_loss : (n,) loss of the held-out rows; NaN where they were not asked
     sharpness : (n,) sharpness of the soft-OR
-    ax_, figure_ : where it was drawn, and ``sharpness_ax_`` below it; None before ``plot``
+    usage : (n, n_planes) usage of each plane that the penalty knew; None where none was recorded
+    ax_, figure_ : where it was drawn, with ``usage_ax_`` and ``sharpness_ax_`` below it; None
+        before ``plot``
     """
 
     iteration: IntArray
     loss: FloatArray
     valid_loss: FloatArray
     sharpness: FloatArray
+    usage: FloatArray | None = None
     ax_: Any = None
+    usage_ax_: Any = None
     sharpness_ax_: Any = None
     figure_: Any = None
 
@@ -48,6 +52,7 @@ class HistoryDisplay:
             loss=np.array([one.loss for one in history.records]),
             valid_loss=np.array([one.valid_loss for one in history.records], dtype=float),
             sharpness=np.array([one.sharpness for one in history.records]),
+            usage=_usage(history),
         )
 
     @classmethod
@@ -56,9 +61,12 @@ class HistoryDisplay:
         return cls.from_history(estimator.history_)
 
     def frame(self) -> Any:
-        """A line for each iteration."""
+        """A line for each iteration, with a column for the usage of each plane."""
         names = ("iteration", "loss", "valid_loss", "sharpness")
-        return frame({name: getattr(self, name) for name in names})
+        columns = {name: getattr(self, name) for name in names}
+        if self.usage is not None:
+            columns |= {f"usage_{p}": usage for p, usage in enumerate(self.usage.T)}
+        return frame(columns)
 
     @property
     def best_iteration(self) -> int | None:
@@ -68,7 +76,7 @@ class HistoryDisplay:
         return int(self.iteration[np.nanargmin(self.valid_loss)])
 
     def plot(self, ax: Any = None) -> HistoryDisplay:
-        """Draw the losses, and the sharpness in a strip below."""
+        """Draw the losses, and usage and sharpness in strips below."""
         ax = look.own_axes(5.2, 3.8) if ax is None else ax
         label = "training loss with penalty"
         ax.plot(self.iteration, self.loss, color=look.HUES[0], linewidth=1.6, label=label)
@@ -77,13 +85,28 @@ class HistoryDisplay:
         ax.set_ylabel("loss")
         look.quiet_frame(ax)
         look.legend_above(ax)
-        strip = look.strip_below(ax, "sharpness")
+        *used, strip = look.strips_below(
+            ax, ["sharpness"] if self.usage is None else ["usage", "sharpness"]
+        )
         strip.step(self.iteration, self.sharpness, color=look.INK, linewidth=1.2, where="mid")
         strip.set_ylim(0.0, 1.15 * self.sharpness.max())
         strip.set_xlabel("iteration")
-        return replace(self, ax_=ax, sharpness_ax_=strip, figure_=ax.figure)
+        for usage_strip in used:
+            self._draw_usage(usage_strip)
+        return replace(
+            self,
+            ax_=ax,
+            usage_ax_=used[0] if used else None,
+            sharpness_ax_=strip,
+            figure_=ax.figure,
+        )
 
     _repr_png_ = look.notebook_png
+
+    def _draw_usage(self, strip: Any) -> None:
+        style = {"color": look.INK, "linewidth": 0.9, "alpha": 0.6}
+        strip.step(self.iteration, self.usage, where="mid", **style)
+        strip.set_ylim(0.0, 1.08)
 
     def _draw_valid_loss(self, ax: Any) -> None:
         color, best = look.HUES[1], self.best_iteration
@@ -98,3 +121,10 @@ class HistoryDisplay:
             linestyle="none",
             label=f"lowest at {best}",
         )
+
+
+def _usage(history: History) -> FloatArray | None:
+    usages = [one.usage for one in history.records]
+    if any(usage is None for usage in usages):
+        return None
+    return np.array(usages, dtype=float)

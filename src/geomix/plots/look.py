@@ -66,23 +66,27 @@ def quiet_frame(ax: Any, *, box: bool = False) -> None:
     ax.yaxis.label.set(color=INK, size=9)
 
 
-def strip_below(ax: Any, ylabel: str) -> Any:
-    """Cut a low panel off the foot of ``ax``; it shares the x axis and takes over its labels."""
-    place = ax.get_subplotspec()
+def strips_below(ax: Any, ylabels: list[str]) -> list[Any]:
+    """Cut low panels off the foot of ``ax``; they share its x axis, the last has its labels."""
+    place, n = ax.get_subplotspec(), len(ylabels)
     if place is None:
         left, bottom, width, height = ax.get_position().bounds
-        ax.set_position((left, bottom + 0.27 * height, width, 0.73 * height))
-        strip = ax.figure.add_axes((left, bottom, width, 0.2 * height), sharex=ax)
+        each = 0.27 * height
+        ax.set_position((left, bottom + n * each, width, height - n * each))
+        feet = [bottom + (n - 1 - i) * each for i in range(n)]
+        strips = [ax.figure.add_axes((left, foot, width, 0.2 * height), sharex=ax) for foot in feet]
     else:
-        upper, lower = place.subgridspec(2, 1, height_ratios=(4, 1), hspace=0.08)
-        ax.set_subplotspec(upper)
-        strip = ax.figure.add_subplot(lower, sharex=ax)
-    ax.tick_params(labelbottom=False)
-    strip.set_ylabel(ylabel)
-    strip.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
-    quiet_frame(strip)
-    strip.yaxis.label.set_size(8)
-    return strip
+        cells = place.subgridspec(1 + n, 1, height_ratios=(4, *[1] * n), hspace=0.08)
+        ax.set_subplotspec(cells[0])
+        strips = [ax.figure.add_subplot(cell, sharex=ax) for cell in list(cells)[1:]]
+    for strip, ylabel in zip(strips, ylabels, strict=True):
+        strip.set_ylabel(ylabel)
+        strip.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+        quiet_frame(strip)
+        strip.yaxis.label.set_size(8)
+    for upper in (ax, *strips[:-1]):
+        upper.tick_params(labelbottom=False)
+    return strips
 
 
 def panel_below(ax: Any, heights: tuple[float, float]) -> Any:

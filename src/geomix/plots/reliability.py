@@ -112,7 +112,7 @@ class ReliabilityDisplay:
     def plot(self, ax: Any = None) -> ReliabilityDisplay:
         """Draw the curves, and the share of rows per bin in a strip below."""
         ax = look.own_axes(4.4, 5.0) if ax is None else ax
-        strip = look.strip_below(ax, "rows")
+        (strip,) = look.strips_below(ax, ["rows"])
         ax.plot([0.0, 1.0], [0.0, 1.0], color=look.QUIET, linewidth=0.9, linestyle=(0, (4, 3)))
         for place, (name, curve) in enumerate(self.curves.items()):
             color = look.HUES[(len(self.curves) - 1 - place) % len(look.HUES)]
