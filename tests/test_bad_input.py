@@ -996,10 +996,10 @@ def interrupted(monkeypatch):
     def after(n_iterations, error):
         original, calls = geomix.training.Record, iter(range(n_iterations))
 
-        def record(*args):
+        def record(*args, **named):
             if next(calls, None) is None:
                 raise error
-            return original(*args)
+            return original(*args, **named)
 
         monkeypatch.setattr(geomix.training, "Record", record)
 
