@@ -204,13 +204,23 @@ class _Search:
             return
         simple = {}
         for lift in lifts:
-            first = default_candidate(self.recipe, lift=lift, n_planes=1)
+            first = self._first(lift, n_planes=1)
             simple[lift] = self.searched(self.measure(first))
             yield simple[lift]
             if lift != "spline" and self._has_clusters:
                 yield self.by_budget(simple[lift])
         if "spline" in simple:
             yield from self.rich(simple["spline"])
+
+    def _first(self, lift: str, *, n_planes: int | None = None, relief: float = 0.0) -> Candidate:
+        first = default_candidate(self.recipe, lift=lift, n_planes=n_planes, relief=relief)
+        if first.n_knots is None:
+            return first
+        return replace(first, n_knots=min(first.n_knots, self._most_knots))
+
+    @property
+    def _most_knots(self) -> int:
+        return self.folds[0].preparation.most_knots
 
     @property
     def _has_clusters(self) -> bool:
@@ -219,7 +229,7 @@ class _Search:
     def given(self, lift: str) -> Iterator[Measured]:
         """Planes as the user wants them, or as the silhouette says."""
         for relief in self._reliefs if lift == "spline" else (0.0,):
-            first = default_candidate(self.recipe, lift=lift, relief=relief)
+            first = self._first(lift, relief=relief)
             yield self.searched(self.measure(first))
 
     def by_budget(self, simple: Measured) -> Measured:
@@ -298,7 +308,7 @@ class _Search:
             return None
         alone = candidate.n_planes == 1
         low, high = KNOTS_RANGE_OF_ONE_PLANE if alone else KNOTS_RANGE_OF_SEVERAL_PLANES
-        high = min(high, self.folds[0].preparation.most_knots)
+        high = min(high, self._most_knots)
         n_knots = candidate.n_knots * KNOTS_STEP if up else candidate.n_knots // KNOTS_STEP
         n_knots = min(max(n_knots, low), high)
         return None if n_knots == candidate.n_knots else self._with_knots(candidate, n_knots)
@@ -306,6 +316,7 @@ class _Search:
     def _with_knots(self, candidate: Candidate, n_knots: int) -> Candidate:
         """As smooth with other knots: a step of size s costs s^2, K of size s / K cost s^2 / K."""
         assert candidate.n_knots is not None
+        n_knots = min(n_knots, self._most_knots)
         changed = replace(candidate, n_knots=n_knots)
         if self.recipe.l2 != "auto":
             return changed
