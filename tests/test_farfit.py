@@ -381,3 +381,13 @@ def test_sums_of_parts_are_asked_for_anew_in_every_pass(rng):
     sums.terms(planes, 3.0, 0.0)
     assert len(n_opened) == 2
     assert twice.loss == pytest.approx(2 * One().terms(planes, 3.0, 0.0).loss)
+
+
+def test_a_model_of_far_rows_knows_the_shares_of_its_classes(table):
+    X, y = table
+    model = fit(X, y, [100]).model_
+    shares = np.bincount(np.unique(y, return_inverse=True)[1]) / len(y)
+    np.testing.assert_allclose(model.class_shares, shares, rtol=1e-12)
+    even = model.with_priors(dict.fromkeys(model.classes.tolist(), 1.0)).model
+    P = model.predict_proba(X) / shares
+    np.testing.assert_allclose(even.predict_proba(X), P / P.sum(axis=1, keepdims=True), atol=1e-12)

@@ -26,7 +26,7 @@ from geomix.calibration import PRIOR_SCALE, fit_temperature
 from geomix.columns import missing_error
 from geomix.deadline import Deadline
 from geomix.errors import InvalidParameterError
-from geomix.fitting import SampleFit, fit_sample, watch_until
+from geomix.fitting import SampleFit, class_shares, fit_sample, watch_until
 from geomix.folds import Snapshot, Watch
 from geomix.history import History, Record
 from geomix.model import GeometricMixture
@@ -119,6 +119,7 @@ def fit_far(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
     temperature = _temperature(first, planes, way, survey, recipe)
+    mass = survey.classes.weight if weights is None else survey.classes.weight * weights
     if weights is not None and recipe.correct_prior:
         planes = planes.with_class_bias(-temperature * np.log(weights))
     model = GeometricMixture(
@@ -131,6 +132,7 @@ def fit_far(
         temperature,
         survey.table,
         first.expand,
+        training={"class_shares": class_shares(mass, weights, recipe)},
     )
     return model, history, survey
 

@@ -68,6 +68,11 @@ class _Task:
     known: Known | None = None
 
     @property
+    def mass(self) -> FloatArray:
+        """(n_classes,) weight of the rows of each class, with its factor."""
+        return np.bincount(self.rows.y, self.rows.weight, self.n_classes) * 1.0
+
+    @property
     def refit(self) -> bool:
         """Whether the final planes learn from all rows, rather than from a part of them."""
         return self.valid is None and self.recipe.refit
@@ -159,7 +164,7 @@ def fit_model(
         temperature,
         table,
         fitted.features.expand,
-        training={"class_shares": _class_shares(task, class_weight, recipe)},
+        training={"class_shares": class_shares(task.mass, class_weight, recipe)},
     )
     return model, history
 
@@ -257,9 +262,8 @@ def _task(
     )
 
 
-def _class_shares(task: _Task, class_weight: FloatArray | None, recipe: Recipe) -> list[float]:
-    """Shares of the classes that the probabilities speak of."""
-    mass: FloatArray = np.bincount(task.rows.y, task.rows.weight, task.n_classes) * 1.0
+def class_shares(mass: FloatArray, class_weight: FloatArray | None, recipe: Recipe) -> list[float]:
+    """Shares of the classes that the probabilities speak of; ``mass`` (n_classes,) is weighted."""
     if class_weight is not None and recipe.correct_prior:
         mass = mass / class_weight
     return (mass / mass.sum()).tolist()

@@ -69,16 +69,14 @@ def _check_numbers(model: GeometricMixture, numbers: Any) -> None:
 
 
 def two_columns(
-    model: GeometricMixture, X: Any, columns: Any, hold: Any, display: str
+    model: GeometricMixture, X: Any, columns: Any, hold: Any
 ) -> tuple[FloatArray, tuple[int, int], FloatArray]:
     """Encoded rows, the places of two numbers, and the encoded row that holds the others.
 
     columns : names or places, or None where there are only two;  hold : a row, or None for the
     medians and most frequent levels of ``X``.
     """
-    if columns is None:
-        check_two_columns(model, display)
-        columns = (0, 1)
+    columns = (0, 1) if columns is None else columns
     places = [column_place(model, column) for column in columns]
     if len(places) != 2 or places[0] == places[1]:
         raise ValueError(f"Got columns={columns!r}; expected two different ones.")

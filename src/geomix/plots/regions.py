@@ -12,15 +12,10 @@ from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.facets import Facet, facets_between, slice_of
 from geomix.plots.frames import frame
-from geomix.plots.grid import Grid, grid_around
-from geomix.plots.inputs import (
-    check_model,
-    check_two_columns,
-    labelled_rows,
-    model_of,
-    two_columns,
-)
+from geomix.plots.grid import Grid
+from geomix.plots.inputs import model_of
 from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
+from geomix.plots.window import window_on
 from geomix.pooling import softmax
 
 
@@ -70,27 +65,22 @@ class RegionDisplay:
         columns : two numbers, by name or place, of a model of more columns
         hold : a row that the other columns are held at; None: medians, most frequent levels
         """
-        check_model(model)
-        if columns is None:
-            check_two_columns(model, cls.__name__)
-        X, codes = labelled_rows(model, X, y)
-        encoded, places, held = two_columns(model, X, columns, hold, cls.__name__)
-        points = encoded[:, list(places)]
-        grid = grid_around(points, resolution)
-        rows = grid.rows(places, held)
+        window = window_on(model, X, y, columns, hold, resolution, cls.__name__)
+        grid, rows = window.grid, window.rows
         facets: tuple[Facet, ...] = ()
         if model.lift.kind == "linear":
-            facets = facets_between(slice_of(model, places, held), grid.low, grid.high)
+            flat = slice_of(model, window.places, window.held)
+            facets = facets_between(flat, grid.low, grid.high)
         return cls(
             classes=tuple(model.classes.tolist()),
-            columns=tuple(model.columns[j] for j in places),
+            columns=window.columns,
             plane_class=model.planes.class_of,
             grid=grid,
             class_scores=grid.as_map(model.answer("class_scores", rows)),
             responsibility=grid.as_map(model.answer("responsibilities", rows)),
             facets=facets,
-            points=points,
-            codes=codes,
+            points=window.points,
+            codes=window.codes,
             is_slice=model.n_features > 2,
         )
 

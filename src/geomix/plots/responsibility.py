@@ -12,15 +12,10 @@ from geomix.labels import codes_of
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
-from geomix.plots.grid import Grid, grid_around
-from geomix.plots.inputs import (
-    check_model,
-    check_two_columns,
-    labelled_rows,
-    model_of,
-    two_columns,
-)
+from geomix.plots.grid import Grid
+from geomix.plots.inputs import model_of
 from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
+from geomix.plots.window import window_on
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,23 +57,17 @@ class ResponsibilityDisplay:
 
         columns, hold : as in ``RegionDisplay``
         """
-        check_model(model)
-        if columns is None:
-            check_two_columns(model, cls.__name__)
-        X, codes = labelled_rows(model, X, y)
+        window = window_on(model, X, y, columns, hold, resolution, cls.__name__)
         code = int(codes_of([label], model.classes, "label")[0])
-        encoded, places, held = two_columns(model, X, columns, hold, cls.__name__)
-        points = encoded[:, list(places)]
-        grid = grid_around(points, resolution)
-        A = model.answer("responsibilities", grid.rows(places, held))
+        A = model.answer("responsibilities", window.rows)
         own = model.planes.class_of == code
         return cls(
             label=model.classes.tolist()[code],
             code=code,
-            columns=tuple(model.columns[j] for j in places),
-            grid=grid,
-            responsibility=grid.as_map(A[:, own]),
-            points=points[codes == code],
+            columns=window.columns,
+            grid=window.grid,
+            responsibility=window.grid.as_map(A[:, own]),
+            points=window.points[window.codes == code],
         )
 
     @classmethod

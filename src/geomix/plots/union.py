@@ -13,9 +13,10 @@ from geomix.labels import codes_of
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
-from geomix.plots.grid import Grid, grid_around
-from geomix.plots.inputs import check_model, labelled_rows, model_of, two_columns
+from geomix.plots.grid import Grid
+from geomix.plots.inputs import model_of
 from geomix.plots.maps import draw_points, frame_map
+from geomix.plots.window import window_on
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,24 +56,20 @@ class UnionDisplay:
         resolution: int = 240,
     ) -> UnionDisplay:
         """Ask all planes about a window around ``X``; ``columns``, ``hold`` as in RegionDisplay."""
-        check_model(model)
-        X, codes = labelled_rows(model, X, y)
+        window = window_on(model, X, y, columns, hold, resolution, cls.__name__)
         code = int(codes_of([label], model.classes, "label")[0])
-        encoded, places, held = two_columns(model, X, columns, hold, cls.__name__)
-        points = encoded[:, list(places)]
-        grid = grid_around(points, resolution)
-        rows = grid.rows(places, held)
-        Z, S = model.answer("plane_scores", rows), model.answer("class_scores", rows)
+        grid = window.grid
+        Z, S = (model.answer(what, window.rows) for what in ("plane_scores", "class_scores"))
         own = model.planes.class_of == code
         lead = Z[:, own] - Z[:, ~own].max(axis=1, keepdims=True)
         return cls(
             label=model.classes.tolist()[code],
             code=code,
-            columns=tuple(model.columns[j] for j in places),
+            columns=window.columns,
             grid=grid,
             lead=grid.as_map(lead),
             margin=grid.as_map(S[:, code] - np.delete(S, code, axis=1).max(axis=1)),
-            points=points[codes == code],
+            points=window.points[window.codes == code],
         )
 
     @classmethod
