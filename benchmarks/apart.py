@@ -11,6 +11,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -79,6 +80,16 @@ def limit_memory(n_bytes: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held at a time; 0 where nobody counts it."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def limit_processor(more: int | None) -> None:

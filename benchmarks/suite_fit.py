@@ -14,7 +14,7 @@ from typing import Any
 import apart
 import numpy as np
 import peers
-from apart import OK, limit_memory, limit_processor
+from apart import OK, limit_memory, limit_processor, peak_bytes
 from quality import quality
 from suite_tables import Caps, Split, read_table, split
 from threadpoolctl import threadpool_limits
@@ -49,7 +49,7 @@ def measure(job: Job) -> dict[str, Any]:
     limit_processor(job.cpu_seconds)
     start = now()
     model, chosen = peer.fit(data.X_train, data.y_train, job.seed)
-    spent = since(start)
+    spent, peak = since(start), peak_bytes()
     limit_processor(None)
     P = probabilities(model, data)
     return {
@@ -57,6 +57,7 @@ def measure(job: Job) -> dict[str, Any]:
         **quality(P, data.y_test),
         "fit_seconds": spent.wall,
         "fit_cpu_seconds": spent.cpu,
+        "peak_bytes": peak,
         **speed(model, data.X_test),
         "size_bytes": len(pickle.dumps(model)),
         "n_train": len(data.y_train),

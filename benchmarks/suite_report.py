@@ -38,6 +38,8 @@ def render(results: Results, names: dict[str, str], picture: str) -> str:
         linear_gaps(ground, names),
         calibration(ground, names),
         costs(ground, names),
+        costs_by_table(ground, names, "fit_cpu_seconds", "Processor seconds of a fit", 1.0),
+        costs_by_table(ground, names, "peak_bytes", "Peak memory of a fit's process, MB", 1e6),
         endings(ground, names),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -181,6 +183,25 @@ def costs(ground: Ground, names: dict[str, str]) -> str:
         "frames) and the size of the pickle are medians over tables and seeds."
     ]
     return "\n".join(lines)
+
+
+def costs_by_table(
+    ground: Ground, names: dict[str, str], metric: str, title: str, unit: float
+) -> str:
+    """Means over the seeds."""
+    body = [
+        [name, *(amount(one / unit) for one in row)]
+        for name, row in zip(ground.tables, ground.means(metric), strict=True)
+    ]
+    header = ["table", *(names[model] for model in ground.models)]
+    return "\n".join([f"## {title}", "", *table(header, body)])
+
+
+def amount(number: float) -> str:
+    """Three digits, or as many as a whole number has."""
+    if np.isnan(number):
+        return "–"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def endings(ground: Ground, names: dict[str, str]) -> str:

@@ -14,6 +14,7 @@ METRICS = (
     "ece",
     "fit_seconds",
     "fit_cpu_seconds",
+    "peak_bytes",
     "row_us",
     "batch_us",
     "size_bytes",

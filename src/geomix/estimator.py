@@ -53,7 +53,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Planes per class: as many as the silhouette proposes, up to ``max_planes``
         ("silhouette"); that, one, or, for spline planes, 4 or 12, whichever has the best
         held-out likelihood ("auto"); one number for all classes; or a number for each label.
-    max_planes : int, default=12
+    max_planes : int, default=32
         Most planes of a class. Paper: 4.
     lift : {"auto", "linear", "spline", "fourier"} or tuple of such, default="auto"
         Working features: the columns themselves, a curve over every column, random Fourier
@@ -166,7 +166,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self,
         n_planes: Any = "auto",
         *,
-        max_planes: int = 12,
+        max_planes: int = 32,
         lift: Any = "auto",
         n_knots: Any = "auto",
         n_frequencies: Any = "auto",

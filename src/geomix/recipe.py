@@ -88,7 +88,7 @@ class Recipe:
     """How a model is trained. See ``GeometricMixtureClassifier`` for what each knob does."""
 
     n_planes: Any = "auto"
-    max_planes: int = 12
+    max_planes: int = 32
     lift: Any = "auto"
     n_knots: Any = "auto"
     n_frequencies: Any = "auto"

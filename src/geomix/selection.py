@@ -37,8 +37,10 @@ KNOTS_OF_SEVERAL_PLANES = 32
 KNOTS_STEP = 2
 KNOTS_RANGE_OF_ONE_PLANE = (16, MOST_KNOTS)
 KNOTS_RANGE_OF_SEVERAL_PLANES = (16, 64)
-# Spline planes per class that are tried beside one, and the relief of their mean plane.
-RICH_PLANES = (4, 12)
+# Spline planes per class that are tried beside one, with which of them the search begins where
+# rows are many (where they are few, with the fewest), and the relief of their mean plane.
+RICH_PLANES = (4, 12, 32)
+FIRST_OF_MANY_ROWS = 12
 RELIEFS = (0.9, 0.0)
 ITERATIONS_PER_TRIAL = 100
 # A stronger penalty is preferred within this share of the handicap of a richer model.
@@ -48,7 +50,11 @@ BEATEN_ERRORS = 2.5
 BEATEN_ERRORS_OF_FEW = 1.5  # where a richer one must be ahead by that much anyway
 # A kind whose first candidate has this many times the loss of the best is not searched further.
 HOPELESS = 1.5
+# Unless a step of the penalty takes its loss down by this factor.
+CATCHING_UP = 0.8
 FEWEST_ROWS_TO_TELL = 50
+# Another number of planes that starts within this factor of the best gets a penalty of its own.
+PROMISING = 1.02
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
 
@@ -242,38 +248,46 @@ class _Search:
         return start if start.loss >= simple.loss else self.tuned(start)
 
     def rich(self, simple: Measured) -> Iterator[Measured]:
-        """Several spline planes, with the relief that does better, then more of them."""
-        few, *many = [n for n in RICH_PLANES if n <= self.recipe.max_planes] or [1]
-        if few == 1:
+        """Several spline planes; then more of them while that helps, or else fewer."""
+        counts = [n for n in RICH_PLANES if n <= self.recipe.max_planes]
+        if not counts:
             return
         one = simple.candidate
         if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
             one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
-        first = replace(one, n_planes=few)
-        starts = [self.measure(self._with_relief(first, relief)) for relief in self._reliefs]
-        start = min(starts, key=lambda m: m.loss)
+        first = min(counts[-1], RICH_PLANES[0] if self.handicap > 0.0 else FIRST_OF_MANY_ROWS)
+        start = self.measure(replace(one, n_planes=first, relief=self._reliefs[0]))
         # On few rows the search would find the luckiest of many, and take the longest.
-        if self.is_hopeless(start) or (self.handicap > 0.0 and start.loss >= simple.loss):
+        if self.handicap > 0.0 and start.loss >= simple.loss:
             return
-        best = self.searched(start)
+        start = self.by_tens(start)
+        if self.is_hopeless(start):
+            return
+        best = self.tuned(self.best_width(self.best_relief(start)))
         yield best
-        for n_planes in many:
-            # A plane that answers for fewer rows is penalised more (usage): take that back.
-            more = replace(best.candidate, n_planes=n_planes)
-            more = _step(more, 10.0**-0.5) or more
-            starts = [self.measure(self._with_relief(more, relief)) for relief in self._reliefs]
-            start = min(starts, key=lambda m: m.loss)
-            if start.loss >= best.loss:
+        more, fewer = [n for n in counts if n > first], [n for n in counts if n < first]
+        for others, l2_factor in ((more, 10.0**-0.5), (fewer[::-1], 10.0**0.5)):
+            for n_planes in others:
+                other = self._with_planes(best, n_planes, l2_factor)
+                if other.loss >= best.loss:
+                    break
+                best = other
+                yield best
+            if best.candidate.n_planes != first:
                 return
-            best = self.tuned(start)
-            yield best
 
-    def _with_relief(self, candidate: Candidate, relief: float) -> Candidate:
-        """Another relief, with as much of the penalty left for the mean plane."""
-        changed = replace(candidate, relief=relief)
-        if self.recipe.l2 != "auto":
-            return changed
-        return _with_l2(changed, candidate.l2 * (1.0 - candidate.relief) / (1.0 - relief))
+    def _with_planes(self, best: Measured, n_planes: int, l2_factor: float) -> Measured:
+        """Another number of planes. A plane that answers for fewer rows is penalised more
+        (usage), which the factor takes back."""
+        changed = replace(best.candidate, n_planes=n_planes)
+        if self.recipe.l2 == "auto":
+            changed = _step(changed, l2_factor) or changed
+        start = self.best_relief(self.measure(changed))
+        return start if start.loss >= PROMISING * best.loss else self.tuned(start)
+
+    def best_relief(self, start: Measured) -> Measured:
+        tried = [self.measure(replace(start.candidate, relief=one)) for one in self._reliefs]
+        return min([start, *tried], key=lambda m: m.loss)
 
     @property
     def _reliefs(self) -> tuple[float, ...]:
@@ -325,14 +339,18 @@ class _Search:
     def by_tens(self, start: Measured) -> Measured:
         """The penalty stepped by ten, one way then the other, while that helps."""
         best = start
-        if self.recipe.l2 != "auto" or self.is_hopeless(start):
+        if self.recipe.l2 != "auto":
             return best
-        for factor in (10.0, 0.1):
+        for factor in (0.1, 10.0):
             while stepped := _step(best.candidate, factor):
                 other = self.measure(stepped)
                 if other.loss >= best.loss:
                     break
-                best = other
+                gained, best = other.loss < CATCHING_UP * best.loss, other
+                if self.is_hopeless(best) and not gained:
+                    return best
+            if best is not start:
+                break
         return best
 
     def tuned(self, start: Measured) -> Measured:
@@ -346,6 +364,8 @@ class _Search:
             for factor in (10.0**0.5, 10.0**-0.5):
                 if stepped := _step(middle.candidate, factor):
                     best = min(best, self.measure(stepped), key=lambda m: m.loss)
+        if self.handicap == 0.0:
+            return best
         chosen = best
         while stepped := _step(chosen.candidate, 10.0):
             stronger = self.measure(stepped)

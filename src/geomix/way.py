@@ -35,8 +35,12 @@ from geomix.schema import Table
 from geomix.spline import Binned, SplineLift
 from geomix.survey import Classes, Part, Survey, labels_and_weights, taken
 
-# Features of one block: large enough to be worth a call, small enough to stay out of the way.
-CELLS_PER_PASS = 2**22
+# Features of one block: large enough to be worth a call, small enough to stay in the cache from
+# their making to their use (a pass over a million rows of 50: 0.20 s, with 2**22 0.49 s).
+FEATURES_PER_BLOCK = 2**18
+# Codes are used as they lie in memory: there a larger block only saves calls.
+CODES_PER_BLOCK = 2**22
+SMALLEST_BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +94,17 @@ class Way:
 
     def blocks(self, stored: Stored) -> Iterator[TrainingRows]:
         """The stored rows as the kernel wants them, some at a time."""
-        size = max(CELLS_PER_PASS // max(self.lift.n_outputs, 1), 256)
-        if isinstance(self.lift, SplineLift):
-            size = max(CELLS_PER_PASS // max(len(self.lift.parts), 1), 256)
+        size = max(self._rows_per_block, SMALLEST_BLOCK)
         for start in range(0, len(stored), size):
             at = slice(start, start + size)
             Phi = self._lifted(stored.X[at])
             yield training_rows(Phi, stored.y[at], stored.weight[at])
+
+    @property
+    def _rows_per_block(self) -> int:
+        if isinstance(self.lift, SplineLift):
+            return CODES_PER_BLOCK // max(len(self.lift.parts), 1)
+        return FEATURES_PER_BLOCK // max(self.lift.n_outputs, 1)
 
     def _lifted(self, X: Any) -> Any:
         if isinstance(self.lift, SplineLift):
