@@ -23,14 +23,20 @@ from geomix.spool import spooled
 from geomix.sums import Sums
 from geomix.survey import Classes, Part, Survey, row_keys, survey_part
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
-from geomix.tablefile.classes import are_whole, coded, labels_of, refuse_no_classes
+from geomix.tablefile.classes import (
+    MOST_PLACES,
+    are_whole,
+    coded,
+    labels_of,
+    refuse_no_classes,
+    refuse_unlabelled,
+)
 from geomix.tablefile.delimited import NotNumbers
 from geomix.tablefile.kinds import as_single, guessed, looked_at, widened
 from geomix.way import Way
 
 # Of every class some rows are kept in the sample: more classes than this are none.
 MOST_CLASSES = 10_000
-MOST_PLACES = 5
 
 Shown = Callable[[str, Iterator[Block]], Iterator[Block]]
 
@@ -104,12 +110,13 @@ class TableSource:
             self.n_rows += len(learn)
             self.n_held_out += len(held)
         pyarrow.default_memory_pool().release_unused()
-        if total is None or not (self.n_rows + self.n_held_out + labels.n_unlabelled):
+        if total is None or not (self.n_rows + self.n_held_out + labels.n_missing):
             raise TableFileError(f"{self.table.name}: no rows.")
         if self.held_out is not None and self.n_held_out == 0:
             share = self.held_out.share
             raise TableFileError(f"{self.n_rows} rows are too few to hold out a share of {share}.")
-        labels.tell()
+        if labels.n_missing:
+            self._allow_unlabelled(labels)
         texts = sorted(labels.texts)
         refuse_no_classes(texts, self.n_rows + self.n_held_out, self._where)
         self.labels_are_integers = are_whole(texts)
@@ -131,8 +138,7 @@ class TableSource:
         for block in blocks:
             texts, codes = coded(block.columns[self.target])
             labelled = codes >= 0
-            if not labelled.all():
-                self._allow_unlabelled(block, labelled, labels)
+            labels.count_missing(block, labelled)
             new = labels.first_rows(texts, codes, self._where)
             held = np.zeros(block.n_rows, dtype=bool)
             if self.held_out is not None:
@@ -166,17 +172,12 @@ class TableSource:
     def _where(self) -> str:
         return f"{self.table.name}, column {self.target!r}"
 
-    def _allow_unlabelled(self, block: Block, labelled: BoolArray, labels: _LabelsSeen) -> None:
-        rows = np.flatnonzero(~labelled)
-        if self.drops_unlabelled:
-            labels.n_unlabelled += len(rows)
-            return
-        places = ", ".join(block.place(int(row)) for row in rows[:MOST_PLACES])
-        more = ", ..." if len(rows) > MOST_PLACES else ""
-        raise TableFileError(
-            f"{self._where}: labels are missing ({places}{more}). Leave such rows out with "
-            "--drop-unlabelled."
-        )
+    def _allow_unlabelled(self, labels: _LabelsSeen) -> None:
+        if not self.drops_unlabelled:
+            n_rows = self.n_rows + self.n_held_out + labels.n_missing
+            refuse_unlabelled(labels.n_missing, n_rows, labels.places, self._where)
+        text = f"{labels.n_missing} rows without a label are left out."
+        warnings.warn(text, DataQualityWarning, stacklevel=2)
 
     def _refuse_weightless(self, texts: list[str], survey: Survey) -> None:
         """A class must have a row to learn from, or it could not be answered."""
@@ -190,10 +191,17 @@ class TableSource:
 
 @dataclass
 class _LabelsSeen:
-    """Labels of a pass so far, as text."""
+    """Labels of a pass so far, as text; how many are missing, and where the first of those are."""
 
     texts: set[str] = field(default_factory=set)
-    n_unlabelled: int = 0
+    n_missing: int = 0
+    places: list[str] = field(default_factory=list)
+
+    def count_missing(self, block: Block, labelled: BoolArray) -> None:
+        rows = np.flatnonzero(~labelled)
+        self.n_missing += len(rows)
+        more = rows[: MOST_PLACES - len(self.places)]
+        self.places += [block.place(int(row)) for row in more]
 
     def first_rows(self, texts: list[str], codes: IntArray, where: str) -> IntArray:
         """Rows of a block that are the first of their class in the table."""
@@ -208,11 +216,6 @@ class _LabelsSeen:
                 "quantity, not a class."
             )
         return np.array(list(new.values()), dtype=np.intp)
-
-    def tell(self) -> None:
-        if self.n_unlabelled:
-            text = f"{self.n_unlabelled} rows without a label are left out."
-            warnings.warn(text, DataQualityWarning, stacklevel=2)
 
 
 def _part(X: Any, labels: Any, codes: IntArray, weight: FloatArray | None, used: BoolArray) -> Part:

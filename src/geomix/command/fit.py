@@ -61,7 +61,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--stream",
         action=argparse.BooleanOptionalAction,
-        help="never hold all rows in memory, or always (default: from 30 million cells on)",
+        help="never hold all rows in memory, or always do (default: from 30 million cells on)",
     )
     parser.add_argument(
         "--scratch", metavar="FOLDER", help="for the unnamed scratch file of a streamed fit"
@@ -103,6 +103,7 @@ def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
 def run(a: Any) -> int:
     options.need_pyarrow()
     from geomix.command.config import estimator_of
+    from geomix.command.streaming import check_can_stream
     from geomix.command.summary import FitFacts
     from geomix.command.training import roles_of
     from geomix.tablefile.several import matched
@@ -116,7 +117,10 @@ def run(a: Any) -> int:
     share = _share(a.test)
     options.refuse_same_file(a.output, *a.data, None if share is not None else a.test)
     options.check_folder(a.output)
+    _check_scratch(a.scratch)
     estimator = estimator_of(a, verbose=is_watched(a))
+    if a.stream:
+        check_can_stream(estimator)
     roles = roles_of(a)
     note(a, roles.table.notes)
     fitted = _fitted(a, estimator, roles, share)
@@ -140,6 +144,12 @@ def _fitted(a: Any, estimator: Any, roles: Any, share: float | None) -> Any:
         note(a, [f"more than {MOST_CELLS} cells: streamed; --no-stream holds them in memory"])
         return fit_streamed(a, estimator, roles, share)
     return fit_in_memory(a, estimator, roles, data, share)
+
+
+def _check_scratch(folder: Any) -> None:
+    """Fail before the rows are read rather than after it."""
+    if folder is not None and not os.path.isdir(folder):
+        raise NotADirectoryError(20, "Not a folder", os.fsdecode(folder))
 
 
 def _share(test: Any) -> float | None:

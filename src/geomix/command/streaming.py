@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from geomix.command.failures import DATA, blamed_on
+from geomix.command.failures import DATA, Failure, blamed_on, usage
 from geomix.command.figures import Figures, Tally, codes_of
 from geomix.command.speaking import is_watched
 from geomix.command.training import Fitted, Roles, figures_on_file, remembering
@@ -25,13 +25,20 @@ from geomix.tablesource import HeldOut, TableSource
 MOST_CELLS = 30_000_000
 
 
-def can_stream(estimator: Any) -> bool:
-    """Whether the parameters are such that rows need not be in memory."""
+def check_can_stream(estimator: Any) -> None:
+    """Refuse parameters that need all rows in memory."""
     from geomix.farfit import settled
 
     try:
         settled(estimator.recipe())
-    except InvalidParameterError:
+    except InvalidParameterError as error:
+        raise usage(f"{error} Leave --stream out, or that parameter.") from error
+
+
+def can_stream(estimator: Any) -> bool:
+    try:
+        check_can_stream(estimator)
+    except Failure:
         return False
     return True
 

@@ -19,12 +19,17 @@ from geomix.command.options import reading
 from geomix.command.speaking import warn
 from geomix.errors import SchemaError, TableFileError
 from geomix.tablefile.block import LABEL, NUMBER, TEXT, TableFile, place_in
-from geomix.tablefile.classes import are_whole, coded, labels_of, refuse_no_classes
+from geomix.tablefile.classes import (
+    MOST_PLACES,
+    are_whole,
+    coded,
+    labels_of,
+    refuse_no_classes,
+    refuse_unlabelled,
+)
 from geomix.tablefile.kinds import read_whole
 from geomix.tablefile.names import check_present
 from geomix.tablefile.several import open_tables
-
-MOST_PLACES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +144,8 @@ def _allow_unlabelled(labelled: Any, table: TableFile, where: str, a: Any) -> No
     if a.drop_unlabelled:
         warn(f"{len(rows)} rows without a label are left out.")
         return
-    places = ", ".join(place_in(table, int(row)) for row in rows[:MOST_PLACES])
-    more = ", ..." if len(rows) > MOST_PLACES else ""
-    raise TableFileError(
-        f"{where}: {len(rows)} of {len(labelled)} labels are missing ({places}{more}). Leave those "
-        "rows out with --drop-unlabelled."
-    )
+    places = [place_in(table, int(row)) for row in rows[:MOST_PLACES]]
+    refuse_unlabelled(len(rows), len(labelled), places, where)
 
 
 # --- splitting and fitting ---

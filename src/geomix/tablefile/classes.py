@@ -17,6 +17,7 @@ from geomix.errors import TableFileError
 from geomix.labels import plain_labels
 
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,14}", re.ASCII)
+MOST_PLACES = 5
 FRACTION = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?|[+-]?\d+[eE][+-]?\d+", re.ASCII)
 
 
@@ -36,6 +37,15 @@ def are_whole(texts: Iterable[str]) -> bool:
 def labels_of(texts: list[str], *, as_integers: bool) -> Any:
     """An array of the labels that these texts are."""
     return plain_labels([int(text) for text in texts] if as_integers else texts)
+
+
+def refuse_unlabelled(n_missing: int, n_rows: int, places: list[str], where: str) -> None:
+    """``places`` : of the first rows without a label"""
+    listed = ", ".join(places) + (", ..." if n_missing > len(places) else "")
+    raise TableFileError(
+        f"{where}: {n_missing} of {n_rows} labels are missing ({listed}). Leave those rows out "
+        "with --drop-unlabelled."
+    )
 
 
 def refuse_no_classes(used: list[str], n_rows: int, where: str) -> None:

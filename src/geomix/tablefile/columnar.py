@@ -156,7 +156,8 @@ def _parquet(where: source.Source, options: Any) -> tuple[Any, Batches]:
         with _opened(where) as stream:
             # Neither a whole row group nor a whole column of it is ever in memory.
             file = parquet.ParquetFile(stream, buffer_size=2**17, pre_buffer=False)
-            yield from file.iter_batches(batch_size=ROWS_PER_BLOCK, columns=columns)
+            # Nor is a thread of Arrow's at work that might outlive the interpreter.
+            yield from file.iter_batches(ROWS_PER_BLOCK, columns=columns, use_threads=False)
 
     return schema, batches
 
@@ -170,7 +171,7 @@ def _feather(where: source.Source, options: Any) -> tuple[Any, Batches]:
 
     def batches(columns: list[str]) -> Iterator[Any]:
         with _opened(where) as stream:
-            reader = ipc.open_file(stream)
+            reader = ipc.open_file(stream, options=ipc.IpcReadOptions(use_threads=False))
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
                 for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
