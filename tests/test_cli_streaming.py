@@ -1,12 +1,12 @@
-"""``geomix fit --stream``: the model of ``fit_files``, the columns and refusals of a fit in memory."""
+"""``geomix fit --stream``: the model of ``fit_files``, columns and refusals of a fit in memory."""
 
-import csv
 import gzip
-import io
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -522,4 +522,23 @@ def test_progress_of_every_pass_is_for_terminals(many_rows, tmp_path):
     assert ran.returncode == 0
     for title in (b"looking at the rows", b"writing the scratch file", b"asking the model"):
         assert b"geomix fit: " + title in shown
-    assert list(csv.reader(io.StringIO(ran.stdout.decode())))[0][0].startswith("30000 rows of")
+    assert ran.stdout.startswith(b"30000 rows of 10 numbers")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_streamed_fit_and_leaves_nothing(many_rows, tmp_path, number, code):
+    rows = (many_rows / "10.csv").read_text().replace(",", ";")
+    written(tmp_path / "rows.csv", rows)
+    endless = ["lift=linear", "n_planes=8", "l2=1e-6", "tol=0.0", "max_iter=1000000"]
+    given = ["--target", "y", "-o", "m.geomix", "--stream", "--scratch", tmp_path]
+    given += [word for one in endless for word in ("--set", one)]
+    process = subprocess.Popen([*COMMAND, "rows.csv", *map(str, given)], cwd=tmp_path, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    assert "separated by ';'" in process.stderr.readline()  # now the rows are read
+    time.sleep(1.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert out == ""
+    assert os.listdir(tmp_path) == ["rows.csv"]
