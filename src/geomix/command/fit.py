@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from types import SimpleNamespace
 from typing import Any
@@ -135,15 +136,17 @@ def _fitted(a: Any, estimator: Any, roles: Any, share: float | None) -> Any:
     from geomix.command.training import fit_in_memory, read_training
     from geomix.tablefile.kinds import TooManyCells
 
-    if a.stream:
-        return fit_streamed(a, estimator, roles, share)
-    may_stream = a.stream is None and can_stream(estimator)
-    try:
-        data = read_training(roles, a, MOST_CELLS if may_stream else None)
-    except TooManyCells:
+    data = None
+    if not a.stream:
+        may_stream = a.stream is None and can_stream(estimator)
+        # Nothing of the rows may outlive the error: they would be in memory all along.
+        with contextlib.suppress(TooManyCells):
+            data = read_training(roles, a, MOST_CELLS if may_stream else None)
+    if data is not None:
+        return fit_in_memory(a, estimator, roles, data, share)
+    if not a.stream:
         note(a, [f"more than {MOST_CELLS} cells: streamed; --no-stream holds them in memory"])
-        return fit_streamed(a, estimator, roles, share)
-    return fit_in_memory(a, estimator, roles, data, share)
+    return fit_streamed(a, estimator, roles, share)
 
 
 def _check_scratch(folder: Any) -> None:
