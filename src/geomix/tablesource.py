@@ -29,6 +29,7 @@ from geomix.tablefile.classes import (
     coded,
     labels_of,
     refuse_no_classes,
+    refuse_quantity,
     refuse_unlabelled,
 )
 from geomix.tablefile.delimited import NotNumbers
@@ -64,7 +65,7 @@ class TableSource:
     single : numbers in float32;  drops_unlabelled : rows without a label are left out
     shown : is given the title and the blocks of every pass, and gives them on
 
-    What a survey finds is kept: kinds, texts of the labels in order, rows that were held out.
+    What a survey finds is kept: kinds, numbers of rows, whether labels are numbers.
     """
 
     table: TableFile
@@ -112,16 +113,19 @@ class TableSource:
         pyarrow.default_memory_pool().release_unused()
         if total is None or not (self.n_rows + self.n_held_out + labels.n_missing):
             raise TableFileError(f"{self.table.name}: no rows.")
-        if self.held_out is not None and self.n_held_out == 0:
-            share = self.held_out.share
-            raise TableFileError(f"{self.n_rows} rows are too few to hold out a share of {share}.")
+        self._check_labels(labels, total)
+        self.labels_are_integers = are_whole(labels.texts)
+        return _with_integer_labels(total) if self.labels_are_integers else total
+
+    def _check_labels(self, labels: _LabelsSeen, survey: Survey) -> None:
         if labels.n_missing:
             self._allow_unlabelled(labels)
         texts = sorted(labels.texts)
         refuse_no_classes(texts, self.n_rows + self.n_held_out, self._where)
-        self.labels_are_integers = are_whole(texts)
-        self._refuse_weightless(texts, total)
-        return _with_integer_labels(total) if self.labels_are_integers else total
+        if self.held_out is not None and self.n_held_out == 0:
+            share = self.held_out.share
+            raise TableFileError(f"{self.n_rows} rows are too few to hold out a share of {share}.")
+        self._refuse_weightless(texts, survey)
 
     def sums(self, way: Way) -> AbstractContextManager[Sums]:
         return spooled(self.parts, way, self.scratch, self.n_rows)
@@ -210,6 +214,8 @@ class _LabelsSeen:
         new = {texts[code]: row for code, row in found if code >= 0}
         new = {text: row for text, row in new.items() if text not in self.texts}
         self.texts |= set(new)
+        if new:
+            refuse_quantity(sorted(self.texts), where)
         if len(self.texts) > MOST_CLASSES:
             raise TableFileError(
                 f"{where}: more than {MOST_CLASSES} different labels; this is an identifier or a "

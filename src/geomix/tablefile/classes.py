@@ -56,13 +56,17 @@ def refuse_no_classes(used: list[str], n_rows: int, where: str) -> None:
         raise TableFileError(
             f"{where}: all labels are {used[0][:80]!r}; at least two classes are needed."
         )
-    if any(FRACTION.fullmatch(text) for text in used) and len(used) > 2:
-        odd = next(text for text in used if FRACTION.fullmatch(text))
-        raise TableFileError(
-            f"{where}: numbers such as {odd!r} are a quantity, not classes; make classes of them."
-        )
+    refuse_quantity(used, where)
     if len(used) == n_rows and n_rows > 2:
         raise TableFileError(
             f"{where}: all {n_rows} labels are different; this is an identifier or a quantity, not "
             "a class."
+        )
+
+
+def refuse_quantity(used: list[str], where: str) -> None:
+    odd = next((text for text in used if FRACTION.fullmatch(text)), None)
+    if odd is not None and len(used) > 2:
+        raise TableFileError(
+            f"{where}: numbers such as {odd!r} are a quantity, not classes; make classes of them."
         )
