@@ -11,7 +11,7 @@ from typing import Any
 
 from geomix.command.failures import USAGE, Failure, usage
 
-NOT_IN_A_FILE = {"help", "config", "set", "debug", "data"}
+NOT_IN_A_FILE = {"help", "config", "set", "debug"}
 LISTS = {"id", "drop", "categorical", "missing"}
 SWITCHES = {"drop_unlabelled", "no_header", "json", "quiet", "strict", "single", "paper", "stream"}
 SET_OTHERWISE = {
