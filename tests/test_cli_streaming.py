@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -425,6 +426,18 @@ def test_a_scratch_folder_must_be_there(run, rows, tmp_path):
               "--scratch", tmp_path / "nowhere")  # fmt: skip
     assert ran.code == 5
     assert "nowhere: Not a folder" in ran.err
+
+
+def test_a_disk_that_would_be_filled_is_refused_first(
+    run, rows, tmp_path, monkeypatch, small_blocks
+):
+    free = SimpleNamespace(free=2000)
+    monkeypatch.setattr("geomix.spool.shutil.disk_usage", lambda folder: free)
+    ran = run("fit", rows, "--target", "kind", "--id", "id", "-o", tmp_path / "m.geomix",
+              "--stream", *QUICK)  # fmt: skip
+    assert ran.code == 5
+    assert "give another folder as scratch (--scratch)" in ran.err
+    assert os.listdir(tmp_path) == []
 
 
 # --- as a process ---

@@ -54,8 +54,9 @@ def fit_files(
     target : the column of labels.
     columns : the columns to learn from; None: all but the target and the weights.
     sample_weight : the column of row weights, or None.
-    scratch : a folder for the scratch file, which takes at most 8 bytes for each cell (1 under a
-        spline lift); None: where temporary files go; False: none, every pass decodes anew.
+    scratch : a folder for the scratch file, which takes at most 8 bytes for each number and each
+        level of a category (1 for each column under a spline lift) and 16 for each row; None:
+        where temporary files go; False: none, every pass decodes anew.
     reading : a ``geomix.tablefile.ReadOptions`` with delimiter, encoding, marks of numbers and
         missing cells of text files; None: found, as the command line does.
     parameters : those of ``GeometricMixtureClassifier``; "adam", committees and early stopping

@@ -77,8 +77,8 @@ class Spool:
         if n_bytes > free:
             raise OSError(
                 f"The scratch file needs about {n_bytes / 1e9:.1f} GB and {self._folder} has "
-                f"{free / 1e9:.1f} GB free; give another folder as scratch, or scratch=False "
-                "to read the files anew in every pass."
+                f"{free / 1e9:.1f} GB free; give another folder as scratch (--scratch), or "
+                "scratch=False to read the files anew in every pass."
             )
 
     def append(self, rows: Stored) -> None:
