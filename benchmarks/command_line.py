@@ -26,6 +26,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from geomix.command.streaming import MOST_CELLS
+
 HERE = Path(__file__).parent
 ROWS_PER_PART = 200_000
 N_NUMBERS = 12
@@ -81,15 +83,18 @@ def measured(folder: Path, megabytes: int) -> str:
     n_rows = write_rows(data, megabytes * 10**6)
     size = data.stat().st_size / 1e6
     fit = [*GEOMIX, "fit", data, "--target", "y", "--id", "id", "-o", model, "--quiet"]
-    simple = ["lift=spline", "n_planes=1", "l2=1e-4", "max_iter=50"]
+    given = ["lift=spline", "n_planes=1", "l2=1e-4", "max_iter=50"]
+    simple = [*fit, *(word for one in given for word in ("--set", one))]
+    # Above 30 million cells a fit streams by itself; a smaller file has to be told.
+    streamed = [] if n_rows * (N_NUMBERS + 3) > MOST_CELLS else ["--stream"]
     predict = [*GEOMIX, "predict", model, data, "--id", "id", "--force", "-o"]
     runs = {
         "read with pyarrow alone, streaming": [sys.executable, "-c", READ_PYARROW, data],
         "read with `geomix.tablefile`": [sys.executable, "-c", READ_OURS, data],
-        "`geomix fit` (spline, one plane per class, 50 iterations)": [
-            *fit,
-            *(word for one in simple for word in ("--set", one)),
-        ],
+        "`geomix fit`, all parameters chosen": [*fit, *streamed],
+        "`geomix fit` (spline, one plane per class, 50 iterations)": [*simple, *streamed],
+        "`geomix fit --test 0.2` (the same)": [*simple, *streamed, "--test", "0.2"],
+        "`geomix fit --no-stream` (the same)": [*simple, "--no-stream"],
         "`geomix predict`": [*predict, folder / "out.csv"],
         "`geomix predict --proba`": [*predict, folder / "out.csv", "--proba"],
         "`geomix predict -o out.parquet`": [*predict, folder / "out.parquet"],

@@ -164,6 +164,21 @@ def test_progress_is_for_terminals(trained, by_name):
     assert ran.stdout == by_name
 
 
+def test_no_thread_is_left_when_the_work_is_done(trained):
+    """A thread that is still busy while the interpreter ends can abort the process."""
+    code = (
+        "import sys, threading; from geomix.cli import main; code = main(sys.argv[1:]); "
+        "sys.exit(code or threading.enumerate() != [threading.main_thread()])"
+    )
+    for argv in (
+        ["predict", "m.geomix", "rows.csv"],
+        ["fit", "rows.csv", "--target", "kind", "-o", "other.geomix", "--stream", *QUICK],
+    ):
+        ran = subprocess.run([sys.executable, "-c", code, *argv], cwd=trained,
+                             capture_output=True, check=False)  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+
+
 # --- signals ---
 
 

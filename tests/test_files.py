@@ -16,6 +16,7 @@ import pytest
 from sklearn.datasets import load_digits, make_classification
 
 import geomix
+import geomix.tablefile
 from geomix import GeometricMixtureClassifier, SchemaError, files, fit_files, survey
 from geomix.farfit import MemorySource, fit_estimator
 from geomix.spool import Spool
@@ -123,6 +124,30 @@ def test_csv_files_are_read_as_well(frame, tmp_path, labels):
     assert kind["kind"].levels == ("NA", "blue", "red")
     assert kind["n"].kind == "number"
     assert clf.score(table.drop(columns="y").astype({"n": float}), y) > 0.7
+
+
+def test_how_text_is_read_can_be_given(frame, tmp_path):
+    table = frame[["a", "b", "kind", "y"]]
+    table.to_csv(tmp_path / "plain.csv", index=False)
+    table.to_csv(tmp_path / "odd.csv", index=False, sep="~", decimal=",", na_rep="?")
+    plain = fit_files(tmp_path / "plain.csv", "y", **SETTINGS)
+    reading = geomix.tablefile.ReadOptions(delimiter="~", decimal=",", missing=("?",))
+    odd = fit_files(tmp_path / "odd.csv", "y", reading=reading, **SETTINGS)
+    assert plain.model_.table == odd.model_.table
+    assert np.array_equal(plain.model_.planes.weights, odd.model_.planes.weights)
+    with pytest.raises(SchemaError, match="no column 'y'"):
+        fit_files(tmp_path / "odd.csv", "y", **SETTINGS)
+
+
+def test_text_and_parquet_are_one_table_of_rows(frame, tmp_path):
+    table = frame[["a", "b", "kind", "y"]]
+    table[:1000].to_csv(tmp_path / "1.csv", index=False)
+    table[1000:].to_parquet(tmp_path / "2.parquet", index=False)
+    table.to_csv(tmp_path / "whole.csv", index=False)
+    both = fit_files([tmp_path / "1.csv", tmp_path / "2.parquet"], "y", **SETTINGS)
+    whole = fit_files(tmp_path / "whole.csv", "y", **SETTINGS)
+    assert both.model_.table == whole.model_.table
+    np.testing.assert_allclose(both.model_.planes.weights, whole.model_.planes.weights, atol=1e-6)
 
 
 def test_integer_columns_can_be_declared_categories(frame, tmp_path):

@@ -106,6 +106,11 @@ class CellCounts:
     rows: IntArray
     confidence: float
 
+    def __add__(self, other: CellCounts) -> CellCounts:
+        n_mine, n_its = int(self.rows.sum()), int(other.rows.sum())
+        total = n_mine * self.confidence + n_its * other.confidence
+        return CellCounts(self.rows + other.rows, total / max(n_mine + n_its, 1))
+
 
 def cell_counts(model: GeometricMixture, X: Any) -> CellCounts:
     """What ``compare`` needs to know of a table, small enough to be kept."""

@@ -91,7 +91,7 @@ def fit_far(
 
     ``check`` sees the survey and may refuse it; ``class_weight`` makes factors of it.
     """
-    recipe = _settled(recipe)
+    recipe = settled(recipe)
     deadline = None if recipe.time_limit is None else Deadline.after(recipe.time_limit)
     watch = watch_until(deadline, watch)
     survey = source.survey(seed, categorical_features)
@@ -137,8 +137,9 @@ def fit_far(
     return model, history, survey
 
 
-def _settled(recipe: Recipe) -> Recipe:
-    """The recipe as far rows allow it: L-BFGS, one member, all rows in the final training."""
+def settled(recipe: Recipe) -> Recipe:
+    """The recipe as far rows allow it: L-BFGS, one member, all rows in the final training. Raises
+    InvalidParameterError for one that needs the rows in memory."""
     for name, value, expected in [
         ("solver", recipe.solver != "adam", '"auto" or "lbfgs"'),
         ("n_members", recipe.n_members in ("auto", 1), '"auto" or 1'),

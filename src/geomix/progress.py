@@ -15,11 +15,12 @@ class ProgressLine:
     """A tqdm line with loss, validation loss and sharpness; silent unless ``verbose``."""
 
     def __init__(self, verbose: int) -> None:
-        self._bar = tqdm(desc="geomix", unit="it", disable=verbose < 1, leave=True)
+        # None rather than a disabled tqdm, which would start its thread all the same.
+        self._bar = tqdm(desc="geomix", unit="it", leave=True) if verbose >= 1 else None
 
     @property
     def is_shown(self) -> bool:
-        return not self._bar.disable
+        return self._bar is not None
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -30,10 +31,11 @@ class ProgressLine:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def __call__(self, record: Record, snapshot: Callable[[], Any]) -> None:
-        if self._bar.disable:
+        if self._bar is None:
             return
         shown = {"loss": f"{record.loss:.4f}"}
         if record.valid_loss is not None:

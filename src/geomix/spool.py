@@ -11,12 +11,41 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from geomix.way import Stored
+from geomix.sums import PartSums, Sums
+from geomix.survey import Part
+from geomix.way import Stored, Way
+
+
+@contextmanager
+def spooled(
+    parts: Callable[[], Iterator[Part]], way: Way, scratch: Any, n_rows: int
+) -> Iterator[Sums]:
+    """Sums over the rows of ``parts``, ``n_rows`` or so, by way of a scratch file in the folder
+    ``scratch``; False: without one, every pass asks for the parts anew."""
+    if scratch is False:
+        yield PartSums(
+            lambda: (
+                block
+                for part in parts()
+                if len(rows := way.stored(part))
+                for block in way.blocks(rows)
+            )
+        )
+        return
+    with Spool(scratch) as spool:
+        for part in parts():
+            rows = way.stored(part)
+            if len(rows):
+                spool.append(rows)
+                n_left = max(n_rows - spool.n_rows, 0)
+                spool.need(n_left * spool.n_bytes // spool.n_rows)
+        yield PartSums(lambda: (block for rows in spool for block in way.blocks(rows)))
 
 
 class Spool:
@@ -35,6 +64,10 @@ class Spool:
         self._file.close()
 
     @property
+    def n_rows(self) -> int:
+        return sum(shape[0] for shape, _ in self._blocks)
+
+    @property
     def n_bytes(self) -> int:
         return int(self._file.tell())
 
@@ -44,8 +77,8 @@ class Spool:
         if n_bytes > free:
             raise OSError(
                 f"The scratch file needs about {n_bytes / 1e9:.1f} GB and {self._folder} has "
-                f"{free / 1e9:.1f} GB free; give another folder as scratch, or scratch=False "
-                "to read the files anew in every pass."
+                f"{free / 1e9:.1f} GB free; give another folder as scratch (--scratch), or "
+                "scratch=False to read the files anew in every pass."
             )
 
     def append(self, rows: Stored) -> None:

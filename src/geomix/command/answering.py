@@ -10,7 +10,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.cells import encoded_rows
 from geomix.command.failures import usage
-from geomix.command.figures import codes_of, figures_from
+from geomix.command.figures import Tally, codes_of
 from geomix.command.summary import figures_line
 from geomix.tablefile.aligned import Alignment
 
@@ -37,7 +37,7 @@ class Answering:
         model = alignment.model
         self.alignment, self.passed = alignment, passed
         self.explain, self.target, self.n_empty = explain, target, 0
-        self._judged: list[Any] = []
+        self._tally = Tally(model)
         labels = [f"p_{label}" for label in model.classes.tolist()]
         self.shares = labels if proba else []
         reasons = ["against", "reasons"] if explain else []
@@ -64,7 +64,7 @@ class Answering:
         code = model.answer("class_scores", encoded).argmax(axis=1)
         P = model.answer("predict_proba", encoded)
         if labels is not None:
-            self._judged.append((P, codes_of(model, labels)))
+            self._tally.add(P, codes_of(model, labels))
         made: dict[str, Any] = {
             "prediction": pyarrow.array(model.classes.tolist()).take(pyarrow.array(code)),
             "probability": pyarrow.array(P[np.arange(len(P)), code]),
@@ -77,10 +77,7 @@ class Answering:
 
     def figures(self) -> list[str]:
         """How good the answers were, if there were labels: a line, or none."""
-        if not self._judged:
-            return []
-        P, codes = (np.concatenate(parts) for parts in zip(*self._judged, strict=True))
-        return [figures_line(figures_from(self.alignment.model, P, codes, np.ones(len(P))))]
+        return [figures_line(self._tally.figures())] if self._tally.n_rows else []
 
     def _planes(self, encoded: FloatArray, code: IntArray) -> IntArray:
         model = self.alignment.model

@@ -13,7 +13,7 @@ from geomix.command.failures import USAGE, Failure, usage
 
 NOT_IN_A_FILE = {"help", "config", "set", "debug"}
 LISTS = {"id", "drop", "categorical", "missing"}
-SWITCHES = {"drop_unlabelled", "no_header", "json", "quiet", "strict", "single", "paper"}
+SWITCHES = {"drop_unlabelled", "no_header", "json", "quiet", "strict", "single", "paper", "stream"}
 SET_OTHERWISE = {
     "random_state": "--seed",
     "time_limit": "--time-limit",

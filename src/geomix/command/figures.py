@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.calibration import brier_score, expected_calibration_error, negative_log_likelihood
+from geomix.calibration import brier_score, negative_log_likelihood, reliability_curve
 from geomix.command.options import reading
 from geomix.errors import TableFileError
 from geomix.tablefile import open_table
@@ -47,21 +47,20 @@ def file_figures(model: Any, path: Any, a: Any) -> FileFigures:
     """Figures of the rows of a file with labels in ``a.target``, block by block."""
     table = open_table(path, reading(a), rereadable=False)
     alignment = align(table, model, others=[a.target, a.weight])
-    answered: list[tuple[FloatArray, IntArray, FloatArray]] = []
+    tally = Tally(model)
     for rows in alignment.rows(target=a.target, weight=a.weight):
-        P = model.predict_proba(rows.X)
-        weight = np.ones(len(P)) if rows.weight is None else rows.weight
-        answered.append((P, codes_of(model, rows.labels), weight))
-    if not any(len(P) for P, _, _ in answered):
+        if rows.block.n_rows:
+            tally.add(model.predict_proba(rows.X), codes_of(model, rows.labels), rows.weight)
+    if not tally.n_rows:
         raise TableFileError(f"{table.name}: no rows.")
-    P, codes, weight = (np.concatenate(parts) for parts in zip(*answered, strict=True))
-    return FileFigures(figures_from(model, P, codes, weight), alignment)
+    return FileFigures(tally.figures(), alignment)
 
 
 def figures_of(model: Any, X: Any, y: Any, weight: FloatArray | None) -> Figures:
     """Figures of rows in memory."""
-    P = model.predict_proba(X)
-    return figures_from(model, P, codes_of(model, y), np.ones(len(P)) if weight is None else weight)
+    tally = Tally(model)
+    tally.add(model.predict_proba(X), codes_of(model, y), weight)
+    return tally.figures()
 
 
 def whole_file(alignment: Alignment, target: str | None = None) -> tuple[Any, Any]:
@@ -83,27 +82,66 @@ def codes_of(model: Any, y: Any) -> IntArray:
     return np.searchsorted(model.classes, y).astype(np.intp)
 
 
-def figures_from(model: Any, P: FloatArray, codes: IntArray, weight: FloatArray) -> Figures:
-    predicted = P.argmax(axis=1)
-    n = len(model.classes)
-    confusion = np.bincount(codes * n + predicted, weight, minlength=n * n).reshape(n, n)
-    right, actual, called = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
-    present = (actual + called) > 0
-    f1 = 2.0 * right[present] / (actual + called)[present]
-    return Figures(
-        len(codes),
-        float(right.sum() / confusion.sum()),
-        float(f1.mean()),
-        negative_log_likelihood(P, codes, weight),
-        brier_score(P, codes, weight),
-        expected_calibration_error(P, codes, sample_weight=weight),
-        tuple(
-            {
-                "label": label,
-                "n_rows": int((codes == c).sum()),
-                "recall": float(right[c] / actual[c]) if actual[c] else None,
-                "precision": float(right[c] / called[c]) if called[c] else None,
-            }
-            for c, label in enumerate(model.classes.tolist())
-        ),
-    )
+@dataclass
+class Tally:
+    """Sums over rows, from which all figures follow; rows are added some at a time.
+
+    confusion : (C, C) weight by true and by predicted class;  rows : (C,) by true class
+    losses : log-loss and Brier score, times weight
+    gaps : (bins,) weight right minus confidence, of each bin of confidence
+    """
+
+    model: Any
+    confusion: FloatArray = field(init=False)
+    rows: IntArray = field(init=False)
+    losses: FloatArray = field(default_factory=lambda: np.zeros(2))
+    gaps: Any = 0.0
+
+    def __post_init__(self) -> None:
+        n = len(self.model.classes)
+        self.confusion, self.rows = np.zeros((n, n)), np.zeros(n, dtype=np.intp)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    def add(self, P: FloatArray, codes: IntArray, weight: FloatArray | None = None) -> None:
+        n = len(self.rows)
+        weight = np.ones(len(P)) if weight is None else weight
+        self.rows += np.bincount(codes, minlength=n)
+        total = float(weight.sum())
+        if total == 0.0:
+            return
+        pairs = codes * n + P.argmax(axis=1)
+        self.confusion += np.bincount(pairs, weight, minlength=n * n).reshape(n, n)
+        nll, brier = negative_log_likelihood(P, codes, weight), brier_score(P, codes, weight)
+        self.losses += total * np.array([nll, brier])
+        curve = reliability_curve(P, codes, sample_weight=weight)
+        gap = total * curve.share * (curve.accuracy - curve.confidence)
+        self.gaps = self.gaps + np.where(curve.share > 0, gap, 0.0)
+
+    def figures(self) -> Figures:
+        total = self.confusion.sum()
+        if not total > 0.0:
+            raise TableFileError("No row to judge the model by has a weight above 0.")
+        right = self.confusion.diagonal()
+        actual, called = self.confusion.sum(axis=1), self.confusion.sum(axis=0)
+        present = (actual + called) > 0
+        f1 = 2.0 * right[present] / (actual + called)[present]
+        return Figures(
+            self.n_rows,
+            float(right.sum() / total),
+            float(f1.mean()),
+            float(self.losses[0] / total),
+            float(self.losses[1] / total),
+            float(np.abs(self.gaps).sum() / total),
+            tuple(
+                {
+                    "label": label,
+                    "n_rows": int(self.rows[c]),
+                    "recall": float(right[c] / actual[c]) if actual[c] else None,
+                    "precision": float(right[c] / called[c]) if called[c] else None,
+                }
+                for c, label in enumerate(self.model.classes.tolist())
+            ),
+        )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-import time
 from types import SimpleNamespace
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import DATA, blamed_on, usage
+from geomix.command.failures import usage
 from geomix.command.speaking import is_watched, note
 
 EXAMPLES = """\
@@ -17,12 +17,18 @@ EXAMPLES = """\
   geomix fit train.parquet --target y -o m.geomix --test test.parquet --id customer --drop notes
   geomix fit - --target y -o m.geomix --set lift=spline --set n_planes=4 < train.csv
   geomix fit train.csv -o m.geomix --config recipe.toml
+  geomix fit 'parts/*.csv.gz' --target y -o m.geomix --stream --test 0.1
 """
 
 
 def add(commands: Any) -> None:
     parser = options.new_parser(commands, "fit", "train a model on a file of rows", EXAMPLES)
-    parser.add_argument("data", metavar="FILE", help="rows with labels; '-' is standard input")
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="FILE",
+        help="rows with labels: a file, several, or a pattern; '-' is standard input",
+    )
     parser.add_argument("-o", "--output", metavar="MODEL", help="the .geomix file to write")
     parser.add_argument("--target", metavar="COL", help="the column with the labels")
     parser.add_argument(
@@ -53,6 +59,14 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--paper", action="store_true", help="the paper's recipe instead of ours")
     parser.add_argument("--single", action="store_true", help="numbers in float32: half the memory")
+    parser.add_argument(
+        "--stream",
+        action=argparse.BooleanOptionalAction,
+        help="never hold all rows in memory, or always do (default: from 30 million cells on)",
+    )
+    parser.add_argument(
+        "--scratch", metavar="FOLDER", help="for the unnamed scratch file of a streamed fit"
+    )
     parser.add_argument(
         "--config",
         metavar="TOML",
@@ -88,31 +102,57 @@ def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
 
 
 def run(a: Any) -> int:
-    from geomix.command.config import estimator_of
-    from geomix.command.summary import FitFacts
-    from geomix.command.training import figures_on_test, fitted_model, read_training, split
-
     options.need_pyarrow()
+    from geomix.command.config import estimator_of
+    from geomix.command.streaming import check_can_stream
+    from geomix.command.summary import FitFacts
+    from geomix.command.training import roles_of
+    from geomix.tablefile.several import matched
+
     if a.output == "-":
         raise usage("a model is written to a file, not to standard output")
-    if a.data == a.test == "-":
-        raise usage("standard input cannot be both the rows and those of --test")
+    a.data = matched(a.data)
+    if "-" in a.data and (a.test == "-" or len(a.data) > 1):
+        other = "those of --test" if a.test == "-" else "one of several files"
+        raise usage(f"standard input cannot be both the rows and {other}")
     share = _share(a.test)
-    options.refuse_same_file(a.output, a.data, None if share is not None else a.test)
+    options.refuse_same_file(a.output, *a.data, None if share is not None else a.test)
     options.check_folder(a.output)
+    _check_scratch(a.scratch)
     estimator = estimator_of(a, verbose=is_watched(a))
-    data = read_training(a)
-    note(a, data.notes)
-    learn, held_out = split(data, share, a.seed)
-    started = time.perf_counter()
-    with blamed_on(DATA):
-        model = fitted_model(estimator, learn)
-    seconds = time.perf_counter() - started
-    figures = figures_on_test(model, a, held_out)
-    model.save(a.output)
-    facts = FitFacts.of(estimator, model, data, learn, figures, seconds, a)
-    options.print_facts(a, facts)
+    if a.stream:
+        check_can_stream(estimator)
+    roles = roles_of(a)
+    note(a, roles.table.notes)
+    fitted = _fitted(a, estimator, roles, share)
+    fitted.model.save(a.output)
+    options.print_facts(a, FitFacts.of(estimator, fitted, a))
     return 0
+
+
+def _fitted(a: Any, estimator: Any, roles: Any, share: float | None) -> Any:
+    """The model, of rows in memory or of streamed ones: as told, else by how many there are."""
+    from geomix.command.streaming import MOST_CELLS, can_stream, fit_streamed
+    from geomix.command.training import fit_in_memory, read_training
+    from geomix.tablefile.kinds import TooManyCells
+
+    data = None
+    if not a.stream:
+        may_stream = a.stream is None and can_stream(estimator)
+        # Nothing of the rows may outlive the error: they would be in memory all along.
+        with contextlib.suppress(TooManyCells):
+            data = read_training(roles, a, MOST_CELLS if may_stream else None)
+    if data is not None:
+        return fit_in_memory(a, estimator, roles, data, share)
+    if not a.stream:
+        note(a, [f"more than {MOST_CELLS} cells: streamed; --no-stream holds them in memory"])
+    return fit_streamed(a, estimator, roles, share)
+
+
+def _check_scratch(folder: Any) -> None:
+    """Fail before the rows are read rather than after it."""
+    if folder is not None and not os.path.isdir(folder):
+        raise NotADirectoryError(20, "Not a folder", os.fsdecode(folder))
 
 
 def _share(test: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -89,7 +90,8 @@ def run(a: Any) -> int:
     ):
         for columns, n_rows in answering.blocks():
             write(columns)
-            bar.update(n_rows)
+            if bar is not None:
+                bar.update(n_rows)
     _tell_unknown(alignment, answering.n_empty)
     note(a, answering.figures())
     return 0
@@ -121,6 +123,9 @@ def _tell_unknown(alignment: Any, n_empty: int) -> None:
 
 
 def _bar(a: Any) -> Any:
+    """A line that counts rows; None if nobody watches (even a silent tqdm starts a thread)."""
+    if not is_watched(a):
+        return contextlib.nullcontext()
     from tqdm import tqdm
 
-    return tqdm(desc="geomix predict", unit=" rows", unit_scale=True, disable=not is_watched(a))
+    return tqdm(desc="geomix predict", unit=" rows", unit_scale=True)

@@ -27,29 +27,25 @@ class FitFacts:
     held_out_log_loss: float | None
     test: Any
     tested_on: str | None
+    streamed: bool
     seconds: float
     output: str
     n_bytes: int
     notes: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, estimator: Any, model: Any, data: Any, learn: Any, figures: Any, seconds: float, a: Any
-    ) -> FitFacts:
-        import numpy as np
-
-        labels, counts = np.unique(learn.y, return_counts=True)
+    def of(cls, estimator: Any, fitted: Any, a: Any) -> FitFacts:
+        model, history = fitted.model, estimator.history_
         n_categories = int(model.table.is_category.sum())
-        chosen = next((one for one in estimator.history_.trials if one.chosen), None)
-        share = len(data) - len(learn)
-        tested = f"{share} rows held out" if share else a.test
+        chosen = next((one for one in history.trials if one.chosen), None)
+        tested = f"{fitted.n_held_out} rows held out" if fitted.n_held_out else a.test
         return cls(
-            len(learn),
+            sum(fitted.class_rows.values()),
             model.n_features - n_categories,
             n_categories,
-            dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)),
+            fitted.class_rows,
             model.lift.kind,
-            estimator.history_.choice,
+            history.choice,
             {
                 str(label): int(n // model.planes.n_members)
                 for label, n in zip(model.classes.tolist(), model.planes.per_class, strict=True)
@@ -57,12 +53,13 @@ class FitFacts:
             int(model.planes.n_members),
             float(model.temperature),
             None if chosen is None else float(chosen.valid_loss),
-            figures,
-            None if figures is None else str(tested),
-            seconds,
+            fitted.figures,
+            None if fitted.figures is None else str(tested),
+            fitted.streamed,
+            fitted.seconds,
             os.fsdecode(a.output),
             os.path.getsize(a.output),
-            tuple(estimator.history_.notes),
+            tuple(history.notes),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,8 +86,9 @@ class FitFacts:
                 f"log-loss {self.held_out_log_loss:.4f} on rows held out while choosing; give "
                 "--test for an honest figure"
             )
+        how = "streamed and trained" if self.streamed else "trained"
         lines.append(
-            f"trained in {self.seconds:.1f} s; {printable(self.output)} has {self.n_bytes} bytes"
+            f"{how} in {self.seconds:.1f} s; {printable(self.output)} has {self.n_bytes} bytes"
         )
         return "\n".join(lines)
 

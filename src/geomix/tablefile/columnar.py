@@ -17,6 +17,7 @@ from geomix.tablefile.records import LONGEST_CELL
 
 ROWS_PER_BLOCK = 2**16
 DATES = "dates"
+NOTHING = "nothing"  # a column without any value, as a partition of a table may have
 
 
 @dataclass
@@ -153,8 +154,10 @@ def _parquet(where: source.Source, options: Any) -> tuple[Any, Batches]:
 
     def batches(columns: list[str]) -> Iterator[Any]:
         with _opened(where) as stream:
-            file = parquet.ParquetFile(stream)
-            yield from file.iter_batches(batch_size=ROWS_PER_BLOCK, columns=columns)
+            # Neither a whole row group nor a whole column of it is ever in memory.
+            file = parquet.ParquetFile(stream, buffer_size=2**17, pre_buffer=False)
+            # Nor is a thread of Arrow's at work that might outlive the interpreter.
+            yield from file.iter_batches(ROWS_PER_BLOCK, columns=columns, use_threads=False)
 
     return schema, batches
 
@@ -168,7 +171,7 @@ def _feather(where: source.Source, options: Any) -> tuple[Any, Batches]:
 
     def batches(columns: list[str]) -> Iterator[Any]:
         with _opened(where) as stream:
-            reader = ipc.open_file(stream)
+            reader = ipc.open_file(stream, options=ipc.IpcReadOptions(use_threads=False))
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
                 for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
@@ -195,22 +198,24 @@ def _opened(where: source.Source) -> Iterator[Any]:
 
 
 def natural_kind(kind: Any) -> str:
-    """number, text, dates, or what else a type is called."""
+    """number, text, dates, nothing, or what else a type is called."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
         return TEXT if natural_kind(kind.value_type) in (TEXT, NUMBER) else str(kind)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         return NUMBER
-    if types.is_decimal(kind) or types.is_null(kind):
+    if types.is_decimal(kind):
         return NUMBER
+    if types.is_null(kind):
+        return NOTHING
     if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
         return TEXT
     return DATES if types.is_temporal(kind) else str(kind)
 
 
 def _refuse_nested(kind: str, name: str, file: str) -> None:
-    if kind not in (NUMBER, TEXT, DATES):
+    if kind not in (NUMBER, TEXT, DATES, NOTHING):
         raise TableFileError(
             f"{file}, column {name!r}: {printable(kind)[:80]}, expected numbers or "
             "text. Drop it, or take it apart into columns."

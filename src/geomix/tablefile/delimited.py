@@ -73,8 +73,12 @@ class DelimitedFile:
         try:
             return csv.read_csv(
                 pyarrow.BufferReader(_arrow_owned(part.data)),
+                # A block is parsed as a whole, so threads gain nothing; and one of Arrow's that is
+                # still tidying up while the interpreter ends may abort the process.
                 read_options=csv.ReadOptions(
-                    column_names=list(self.names), block_size=max(len(part.data), 1024)
+                    use_threads=False,
+                    column_names=list(self.names),
+                    block_size=max(len(part.data), 1024),
                 ),
                 parse_options=csv.ParseOptions(
                     delimiter=self.delimiter,

@@ -1,0 +1,123 @@
+"""Several files as one table: the rows of the first, then those of the next; columns by name.
+
+A file is open only while its rows are read, so there may be thousands of them.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from geomix.errors import SchemaError
+from geomix.tablefile.block import Block, TableFile
+from geomix.tablefile.columnar import NOTHING
+from geomix.tablefile.opening import ReadOptions, open_table
+from geomix.tablefile.source import STANDARD_INPUT
+
+MOST_NAMED = 5
+
+
+def matched(paths: Any) -> list[Any]:
+    """The files of a path, a pattern such as "data/*.csv", or a list of such; a pattern's files in
+    the order of their names. What is no pattern stays as it is, be it there or not."""
+    given = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else list(paths)
+    found: list[Any] = []
+    for path in given:
+        one = os.fsdecode(path)
+        if not glob.has_magic(one) or os.path.exists(one):
+            found.append(path)
+            continue
+        matches = sorted(glob.glob(one))
+        if not matches:
+            raise FileNotFoundError(f"No file matches {one!r}.")
+        found += matches
+    if not found:
+        raise FileNotFoundError("Got no path; expected a file, a pattern, or a list of such.")
+    return found
+
+
+def open_tables(paths: Sequence[Any], options: ReadOptions | None = None) -> TableFile:
+    """The table in some files, which can be read as often as is needed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for k in range(3):
+    ...     _ = (folder / f"{k}.csv").write_text(f"age,city\\n{k},Bern\\n")
+    >>> table = open_tables(matched(folder / "*.csv"))
+    >>> [block.columns["age"].to_pylist() for block in table.blocks({"age": "number"})]
+    [[0.0], [1.0], [2.0]]
+    """
+    options = ReadOptions() if options is None else options
+    first = open_table(paths[0], options)
+    if len(paths) == 1:
+        return first
+    if STANDARD_INPUT in paths:
+        raise SchemaError("Standard input cannot be one of several files.")
+    names, natural, notes = first.names, dict(first.natural), list(first.notes)
+    for path in paths[1:]:
+        table = open_table(path, options)
+        _check_same_names(table, first)
+        natural = _agreed(natural, table, first.name)
+        notes += table.notes
+    name = f"{first.name} and {len(paths) - 1} more"
+    return SeveralFiles(
+        name, names, natural, tuple(notes), tuple(paths), options, first.reads_as_number
+    )
+
+
+@dataclass(frozen=True)
+class SeveralFiles:
+    """A ``TableFile`` of several files; places name the file that they are in."""
+
+    name: str
+    names: tuple[str, ...]
+    natural: Mapping[str, str]
+    notes: tuple[str, ...]
+    paths: tuple[Any, ...]
+    options: ReadOptions
+    reads: Callable[[str], bool]
+
+    def reads_as_number(self, cell: str) -> bool:
+        return self.reads(cell)
+
+    def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
+        n_before = n_rows = 0
+        for path in self.paths:
+            table = open_table(path, self.options)
+            for block in table.blocks(kinds, raw):
+                n_rows = n_before + block.first_row + block.n_rows
+                place = _within(table.name, block.place)
+                yield replace(block, first_row=n_before + block.first_row, place=place)
+            n_before = n_rows
+
+
+def _within(name: str, place: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda row: f"{place(row)} of {name}"
+
+
+def _check_same_names(table: TableFile, first: TableFile) -> None:
+    for one, other in ((first, table), (table, first)):
+        if lost := [name for name in one.names if name not in other.names]:
+            listed = ", ".join(map(repr, lost[:MOST_NAMED])) + ("..." if lost[MOST_NAMED:] else "")
+            raise SchemaError(f"{other.name}: no column {listed}, which {one.name} has.")
+
+
+def _agreed(natural: dict[str, str], table: TableFile, first: str) -> dict[str, str]:
+    """Kinds that all files tell alike; {} once one of them does not tell."""
+    if not natural or not table.natural:
+        return {}
+    for name, kind in table.natural.items():
+        known = natural[name]
+        if known == NOTHING:
+            natural[name] = kind
+        elif kind not in (known, NOTHING):
+            raise SchemaError(
+                f"The column {name!r} is {known} in {first} and {kind} in {table.name}; make it "
+                "one of them."
+            )
+    return natural
