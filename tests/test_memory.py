@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from geomix import GeometricMixtureClassifier, fitting, kernel, lift, picked
+from geomix import GeometricMixtureClassifier, fitting, holdout, kernel, lift, picked
 from geomix.arrays import CenteredSparse
 from geomix.kernel import NumpyRows
 from geomix.lift import fit_standardize, with_rotation
@@ -266,7 +266,7 @@ def test_float32_values_whose_sum_overflows_are_finite_all_the_same(iris):
 
 
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
-    monkeypatch.setattr(fitting, "MOST_ROWS_TO_CHOOSE_FROM", 100)
+    monkeypatch.setattr(holdout, "MOST_ROWS_TO_CHOOSE_FROM", 100)
     seen = []
 
     def choose(folds, *args, **settings):

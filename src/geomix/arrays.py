@@ -1,4 +1,4 @@
-"""Array types, and a matrix that is not an array: centred sparse rows.
+"""Array types, plain arrays, and a matrix that is not an array: centred sparse rows.
 
 ``CenteredSparse`` behaves like the dense matrix ``csr - shift`` in the two products that
 training needs, so that standardised sparse data never becomes dense. Binned rows of a spline
@@ -57,3 +57,9 @@ class CenteredSparse:
 
 
 Matrix: TypeAlias = "FloatArray | CenteredSparse | Binned"
+
+
+def plain(X: Any) -> Any:
+    """X with whole-number strides, aligned: as native code reads it. A copy only where it is not."""
+    odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
+    return X.copy() if odd else X

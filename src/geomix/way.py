@@ -20,13 +20,7 @@ from geomix import kernel
 from geomix.arrays import FloatArray, IntArray
 from geomix.expand import NUMBER, Expand, expanded, make_expand
 from geomix.kernel import TrainingRows, training_rows
-from geomix.lift import (
-    CELLS_FOR_SINGLE,
-    LARGEST_SINGLE,
-    Lift,
-    PassThrough,
-    Standardize,
-)
+from geomix.lift import CELLS_FOR_SINGLE, Lift, PassThrough, Standardize
 from geomix.picked import all_rows, blocks
 from geomix.preparation import Known
 from geomix.recipe import Recipe
@@ -123,15 +117,10 @@ def way_for(
         and many
         and expand is None
         and not isinstance(standardize, PassThrough)
-        and np.abs(_scaled(standardize, limits)).max(initial=0.0) <= LARGEST_SINGLE
+        and standardize.fits_single(limits)
     )
     dtype = np.float32 if single else np.float64
     return Way(survey.table, survey.classes, expand, standardize, lift, dtype, class_weight, exact)
-
-
-def _scaled(standardize: Standardize, limits: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):
-        return (limits[:, standardize.kept] - standardize.mean) / standardize.scale
 
 
 def known_from(survey: Survey, recipe: Recipe) -> Known:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from geomix.export.additive import AdditiveModel, Curve, Grid, Levels, Line, additive
 from geomix.export.c_code import (
     ADD,
     ANGLES,
@@ -24,6 +23,7 @@ from geomix.export.c_code import (
     POOLING,
     PUBLIC,
 )
+from geomix.export.terms import AdditiveModel, Curve, Grid, Levels, Line, as_terms
 from geomix.model import GeometricMixture
 
 NUMBERS_PER_LINE = 4
@@ -51,7 +51,7 @@ def to_c(model: GeometricMixture, prefix: str = "") -> str:
     """
     if not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
         raise ValueError(f"Got prefix={prefix!r}; expected letters, digits and _ as C names have.")
-    facts = additive(model)
+    facts = as_terms(model)
     parts = [
         _opening(facts, prefix),
         _names(facts, prefix),
