@@ -60,6 +60,6 @@ Matrix: TypeAlias = "FloatArray | CenteredSparse | Binned"
 
 
 def plain(X: Any) -> Any:
-    """X with whole-number strides, aligned: as native code reads it. A copy only where it is not."""
+    """X aligned, with whole-number strides, as native code reads it; a copy only if it is not."""
     odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
     return X.copy() if odd else X

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from geomix.arrays import IntArray
 from geomix.errors import SchemaError
 
 # What a column holds, by the first letters of its type's name in pandas, polars or Arrow.
@@ -80,6 +81,17 @@ def cells_of(column: Any) -> list[Any]:
         if hasattr(column, method):
             return list(getattr(column, method)())
     return list(column)
+
+
+def taken(X: Any, rows: IntArray) -> Any:
+    """Some rows of an array, a frame, an Arrow table, a sparse matrix or a list of rows."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, (list, tuple)):
+        return np.array(X, dtype=object)[rows]
+    if hasattr(X, "schema") and hasattr(X.schema, "types"):
+        return X.take(rows)
+    return (X.tocsr() if hasattr(X, "tocsr") else X)[rows]
 
 
 def check_names_unique(names: Sequence[Any]) -> None:

@@ -147,7 +147,8 @@ def adam_epoch(
     usage_beta, usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm
     (0: none).
     """
-    return native.adam_epoch(X, y, weight, order, planes, state, usage, prepared, **settings)
+    rows = X, y, weight
+    return native.adam_epoch(rows, order, planes, state, usage, prepared, settings)
 
 
 def calibrate(

@@ -8,7 +8,7 @@ and of one type, and a spline lift part by part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -116,23 +116,22 @@ def _by_steps(solver: Any, descent: Descent) -> Descended:
 
 
 def adam_epoch(
-    X: Matrix,
-    y: IntArray,
-    weight: FloatArray,
+    rows: tuple[Matrix, IntArray, FloatArray],
     order: IntArray,
     planes: Planes,
     state: AdamState,
     usage: FloatArray,
-    prepared: Any = None,
-    **settings: float,
+    prepared: Any,
+    settings: Mapping[str, float],
 ) -> tuple[Planes, AdamState, FloatArray, float]:
-    """See ``kernel.adam_epoch``."""
+    """One epoch over ``rows``, which are X, y and weight: see ``kernel.adam_epoch``."""
     vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
     usage = usage.copy()
     adam = _native.Adam(planes.class_start, vector, mean, square, usage, state.n_steps, **settings)
+    X, y, weight = rows
     if isinstance(X, CenteredSparse):
-        rows = prepared or NativeRows(X, y, weight)
-        loss, n_steps = adam.epoch(rows.packed, _codes(order))
+        packed = (prepared or NativeRows(X, y, weight)).packed
+        loss, n_steps = adam.epoch(packed, _codes(order))
     else:
         loss, n_steps = adam.epoch(plain(X), _codes(y), _doubles(weight), _codes(order))
     return planes.with_vector(vector), AdamState(mean, square, n_steps), usage, loss

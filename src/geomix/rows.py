@@ -17,6 +17,7 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.kernel import TrainingRows, training_rows
+from geomix.labels import unitless
 from geomix.picked import PickedRows, all_rows, blocks, is_dense
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
@@ -172,6 +173,4 @@ def _shuffled_members(y: IntArray, code: int, seed: int) -> IntArray:
 
 def class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
     """The rows with their weights times the factor of their class."""
-    weight = rows.weight * class_weight[rows.y]
-    # By a power of two, which rounds nothing: see ``read_weights``.
-    return replace(rows, weight=np.ldexp(weight, -np.frexp(weight.max())[1]))
+    return replace(rows, weight=unitless(rows.weight * class_weight[rows.y]))

@@ -23,7 +23,7 @@ from sklearn.utils.validation import column_or_1d
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.columns import Labels, infinity_error
 from geomix.errors import SchemaError
-from geomix.frames import schema_of
+from geomix.frames import schema_of, taken
 from geomix.labels import check_labels, check_weights, plain_labels
 from geomix.levels import FEWEST_SIGHTS, learn_levels
 from geomix.moments import Moments, moments_of
@@ -270,12 +270,6 @@ def labels_and_weights(part: Part) -> tuple[Any, FloatArray, IntArray | None]:
     y, weight = y[used], weight[used]
     check_labels(y, "y")
     return y, weight, used
-
-
-def taken(X: Any, rows: IntArray) -> Any:
-    if isinstance(X, np.ndarray):
-        return X[rows]
-    return X.iloc[rows] if hasattr(X, "iloc") else X.take(rows)
 
 
 def _numbers_of(columns: Any, n_rows: int) -> FloatArray:

@@ -19,6 +19,7 @@ import numpy as np
 from geomix import kernel
 from geomix.arrays import FloatArray, IntArray
 from geomix.expand import NUMBER, Expand, expanded, make_expand
+from geomix.frames import taken
 from geomix.kernel import TrainingRows, training_rows
 from geomix.lift import CELLS_FOR_SINGLE, Lift, PassThrough, Standardize
 from geomix.picked import all_rows, blocks
@@ -27,7 +28,7 @@ from geomix.recipe import Recipe
 from geomix.rows import SMALLEST_SPREAD
 from geomix.schema import Table
 from geomix.spline import Binned, SplineLift
-from geomix.survey import Classes, Part, Survey, labels_and_weights, taken
+from geomix.survey import Classes, Part, Survey, labels_and_weights
 
 # Features of one block: large enough to be worth a call, small enough to stay out of the way.
 CELLS_PER_PASS = 2**22

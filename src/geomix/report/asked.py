@@ -9,8 +9,8 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.cells import class_codes, encoded_rows
+from geomix.frames import taken
 from geomix.model import GeometricMixture
-from geomix.report.sample import taken
 
 MOST_ROWS = 4000
 

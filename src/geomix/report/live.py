@@ -15,11 +15,12 @@ from geomix.cells import table_of
 from geomix.contributions import raw_column_of
 from geomix.export.json_model import json_facts
 from geomix.export.terms import as_terms
+from geomix.frames import taken
 from geomix.geometry.counterfactual import counterfactual
 from geomix.global_explanation import GlobalExplanation
 from geomix.model import GeometricMixture
 from geomix.report.asked import Asked
-from geomix.report.sample import SampledRow, control_facts, missing_shares, sampled_rows, taken
+from geomix.report.sample import SampledRow, control_facts, missing_shares, sampled_rows
 from geomix.small_tables import plain, printable
 
 
