@@ -265,6 +265,18 @@ def test_float32_values_whose_sum_overflows_are_finite_all_the_same(iris):
         proba(X, iris[1], missing="error")
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_of_a_table_at_an_odd_address_are_aligned(rng, small_blocks, dtype):
+    X = rng.standard_normal((50, 3)).astype(dtype)
+    odd = np.empty(X.nbytes + 1, dtype=np.uint8)[1:].view(dtype).reshape(X.shape)
+    odd[:] = X
+    assert not odd.flags.aligned
+    found = list(picked.blocks(odd))
+    assert len(found) > 1
+    assert all(block.flags.carray for _, block in found)
+    assert np.array_equal(np.vstack([block for _, block in found]), X)
+
+
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
     monkeypatch.setattr(holdout, "MOST_ROWS_TO_CHOOSE_FROM", 100)
     seen = []

@@ -288,6 +288,24 @@ def odd_csr(index, data=(1.0, 2.0), indices=(0, 2), indptr=(0, 1, 1, 2)):
 
 
 @native_only
+def test_arrays_at_odd_addresses_are_answered_alike():
+    """``make sanitize`` says so where they are read as they lie."""
+
+    def at_odd_address(array):
+        odd = np.empty(array.nbytes + 1, dtype=np.uint8)[1:].view(array.dtype)
+        odd[:] = array
+        assert not odd.flags.aligned
+        return odd
+
+    X = some_csr(50, 40, np.random.default_rng(0))
+    parts = {name: at_odd_address(getattr(X, name)) for name in ("data", "indices", "indptr")}
+    answering = kernel.native.NativeSparsePredictor(sparse_model()._predictor)
+    for name in ANSWERS:
+        ask = getattr(answering, name)
+        assert np.array_equal(ask(SimpleNamespace(**parts)), ask(X))
+
+
+@native_only
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_what_is_no_matrix_is_refused(bad, index):

@@ -18,7 +18,7 @@ import numpy as np
 
 from geomix import _native, calibration, clustering
 from geomix.adam import AdamState
-from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, plain
+from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, contiguous, plain
 from geomix.curves import Curve, Levels
 from geomix.descent import Descended, Descent
 from geomix.lbfgs import Enough
@@ -303,19 +303,19 @@ def _spline_parts(lift: SplineLift) -> Any:
 
 
 def _doubles(X: Any) -> FloatArray:
-    return np.ascontiguousarray(X, dtype=np.float64)
+    return contiguous(X, np.float64)
 
 
 def _codes(y: IntArray) -> IntArray:
-    return np.ascontiguousarray(y, dtype=np.int64)
+    return contiguous(y, np.int64)
 
 
 def _csr(X: Any) -> tuple[Any, Any, IntArray]:
     """Data, indices and indptr of a CSR matrix; the native code checks them."""
     single = X.data.dtype == np.float32
-    data: FloatArray = np.ascontiguousarray(X.data, dtype=np.float32 if single else np.float64)
+    data = contiguous(X.data, np.float32 if single else np.float64)
     narrow = X.indices.dtype == np.int32
-    indices: IntArray = np.ascontiguousarray(X.indices, dtype=np.int32 if narrow else np.int64)
+    indices = contiguous(X.indices, np.int32 if narrow else np.int64)
     return data, indices, _codes(X.indptr)
 
 
