@@ -2,8 +2,8 @@
 
 A fit reads the table in an order of its own and holds out parts of it; both are an index over
 the table as it came. Whoever needs the numbers walks ``blocks``. Those are float64, C-ordered and
-aligned, and their size depends on the number of columns alone, so sums over blocks have the same bits
-whatever the type and the layout of the table.
+aligned, and their size depends on the number of columns alone, so sums over blocks have the same
+bits whatever the type and the layout of the table.
 """
 
 from __future__ import annotations
