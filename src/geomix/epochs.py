@@ -33,8 +33,8 @@ MOST_STEP_HALVINGS = 10
 def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Generator) -> Trained:
     """Planes trained by Adam, epoch after epoch; too long a step is halved and tried again."""
     recipe = run.recipe
-    state = adam_start(planes.weights.size + planes.biases.size)
-    usage: FloatArray = np.repeat(1.0 / planes.per_class, planes.per_class)
+    walk = _first_step(planes)
+    state, usage = walk.state, walk.usage
     epoch_of = _epoch_over(train)
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
@@ -90,6 +90,12 @@ class Walk:
     usage: FloatArray
 
 
+def _first_step(planes: Planes) -> Walk:
+    """Nothing remembered yet; every plane is used as much as the others of its class."""
+    n_numbers = planes.weights.size + planes.biases.size
+    return Walk(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
+
+
 def adam_batch(
     planes: Planes,
     walk: Walk | None,
@@ -100,9 +106,7 @@ def adam_batch(
     order: IntArray,
 ) -> tuple[Planes, Walk, float]:
     """One epoch of Adam over a batch, at the final sharpness and the full learning rate."""
-    if walk is None:
-        n_numbers = planes.weights.size + planes.biases.size
-        walk = Walk(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
+    walk = _first_step(planes) if walk is None else walk
     step = _Epoch(train, recipe, l2, relief, recipe.sharpness, recipe.learning_rate, order)
     moved, state, usage, loss = _epoch_over(train)(planes, walk.state, walk.usage, step)
     return moved, Walk(state, usage), loss
