@@ -1,4 +1,4 @@
-// One epoch of Adam over rows in a given order (training.py has the same loop in NumPy).
+// One epoch of Adam over rows in a given order (epochs.py has the same loop in NumPy).
 //
 // A batch is cut into chunks of at most 128 rows, whose sums are added in order: threads share
 // the chunks of a batch and give the same bits as one.

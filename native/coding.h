@@ -1,4 +1,4 @@
-// Cells of a table into codes of a spline lift: see `codes` of the parts in spline.py.
+// Cells of a table into codes of a spline lift: see `codes` of the parts in curves.py.
 //
 //   number   how many edges are not above it        level   itself
 //

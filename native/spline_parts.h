@@ -1,4 +1,4 @@
-// The parts of a spline lift, and what planes over their steps are in each bin: see spline.py.
+// The parts of a spline lift, and what planes over their steps are in each bin: see curves.py.
 //
 //   curve   table[b] = sum of the steps below the bin's interval + fraction * the interval's step
 //   levels  table[b] = step b

@@ -994,14 +994,14 @@ def interrupted(monkeypatch):
     """Make training stop with an error after some iterations."""
 
     def after(n_iterations, error):
-        original, calls = geomix.training.Record, iter(range(n_iterations))
+        original, calls = geomix.training_run.Record, iter(range(n_iterations))
 
         def record(*args, **named):
             if next(calls, None) is None:
                 raise error
             return original(*args, **named)
 
-        monkeypatch.setattr(geomix.training, "Record", record)
+        monkeypatch.setattr(geomix.training_run, "Record", record)
 
     return after
 

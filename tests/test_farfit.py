@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
-from geomix import DataQualityWarning, GeometricMixtureClassifier, SchemaError, survey
+from geomix import DataQualityWarning, GeometricMixtureClassifier, SchemaError, sampling, survey
 from geomix.errors import InvalidParameterError
 from geomix.farfit import MemorySource, fit_estimator, in_parts
 from geomix.kernel import is_native
@@ -13,9 +13,10 @@ from geomix.levels import learn_table
 from geomix.lift import draw_fourier, fit_standardize
 from geomix.moments import moments_of
 from geomix.objective import batch_terms
+from geomix.sampling import chosen_rows, row_keys
 from geomix.streams import stream
 from geomix.sums import PartSums, Remembered, tree_sum
-from geomix.survey import Part, chosen_rows, row_keys, survey_part
+from geomix.survey import Part, survey_part
 from geomix.table import read_columns
 from geomix.way import known_from, way_for
 
@@ -148,8 +149,8 @@ def test_a_survey_expands_and_scales_as_a_fit_in_memory_does(rng):
 
 
 def test_the_sample_is_uniform_and_the_same_for_every_partitioning(rng, monkeypatch):
-    monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 200)
-    monkeypatch.setattr(survey, "FEWEST_OF_A_CLASS", 15)
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 200)
+    monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 15)
     X = np.arange(4000.0)[:, None]
     y = np.where(np.arange(4000) % 200 == 0, "rare", "common")
     samples = [surveyed(X, y, cuts).sample for cuts in ([], [10, 10, 3000], range(0, 4000, 37))]
@@ -167,8 +168,8 @@ def test_the_sample_is_uniform_and_the_same_for_every_partitioning(rng, monkeypa
 
 
 def test_a_bar_leaves_the_sample_as_it_is(rng, monkeypatch):
-    monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 50)
-    monkeypatch.setattr(survey, "FEWEST_OF_A_CLASS", 5)
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 50)
+    monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 5)
     X, y = np.arange(600.0)[:, None], rng.integers(0, 3, 600)
     total = None
     for a in range(0, 600, 100):
@@ -278,8 +279,8 @@ def test_fourier_features_of_a_seed_are_bit_equal_wherever_they_are_drawn():
 
 
 def test_a_large_table_is_calibrated_by_the_final_planes(table, monkeypatch):
-    monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 100)
-    monkeypatch.setattr(survey, "FEWEST_OF_A_CLASS", 10)
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 100)
+    monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 10)
     X, y = table
     clf = fit(X, y, [400, 800], l2=1e-4)
     assert "100 of them in the sample" in clf.history_.notes[-1]
@@ -292,8 +293,8 @@ def test_a_large_table_is_calibrated_by_the_final_planes(table, monkeypatch):
 
 
 def test_moments_of_all_rows_scale_the_model_and_not_those_of_the_sample(table, monkeypatch):
-    monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 100)
-    monkeypatch.setattr(survey, "FEWEST_OF_A_CLASS", 10)
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 100)
+    monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 10)
     X, y = table
     exact = fit_standardize(X, np.ones(len(y)), np.arange(X.shape[1]))
     far = fit(X, y, [500]).model_.standardize

@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits, make_classification
 
 import geomix
 import geomix.tablefile
-from geomix import GeometricMixtureClassifier, SchemaError, files, fit_files, survey
+from geomix import GeometricMixtureClassifier, SchemaError, files, fit_files, sampling
 from geomix.farfit import MemorySource, fit_estimator
 from geomix.spool import Spool
 from geomix.survey import Part
@@ -282,6 +282,6 @@ def test_the_survey_is_one_pass_and_the_spool_another(frame, tmp_path, monkeypat
     opened = []
     parts = files.FileSource.parts
     monkeypatch.setattr(files.FileSource, "parts", lambda self: opened.append(1) or parts(self))
-    monkeypatch.setattr(survey, "ROWS_IN_SAMPLE", 500)
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 500)
     geomix.fit_files(pattern, "y", **SETTINGS)
     assert len(opened) == 2

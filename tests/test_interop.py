@@ -441,7 +441,7 @@ def test_an_interrupted_fit_ends_its_progress_line(iris, capfd, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(geomix.training._Run, "step_done", stop)
+    monkeypatch.setattr(geomix.training_run.Run, "step_done", stop)
     with pytest.raises(KeyboardInterrupt):
         quick(verbose=1).fit(*iris)
     assert capfd.readouterr().err.endswith("\n")

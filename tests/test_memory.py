@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from geomix import GeometricMixtureClassifier, fitting, kernel, lift, picked
+from geomix import GeometricMixtureClassifier, fitting, holdout, kernel, lift, picked
 from geomix.arrays import CenteredSparse
 from geomix.kernel import NumpyRows
 from geomix.lift import fit_standardize, with_rotation
@@ -265,8 +265,20 @@ def test_float32_values_whose_sum_overflows_are_finite_all_the_same(iris):
         proba(X, iris[1], missing="error")
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_of_a_table_at_an_odd_address_are_aligned(rng, small_blocks, dtype):
+    X = rng.standard_normal((50, 3)).astype(dtype)
+    odd = np.empty(X.nbytes + 1, dtype=np.uint8)[1:].view(dtype).reshape(X.shape)
+    odd[:] = X
+    assert not odd.flags.aligned
+    found = list(picked.blocks(odd))
+    assert len(found) > 1
+    assert all(block.flags.carray for _, block in found)
+    assert np.array_equal(np.vstack([block for _, block in found]), X)
+
+
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
-    monkeypatch.setattr(fitting, "MOST_ROWS_TO_CHOOSE_FROM", 100)
+    monkeypatch.setattr(holdout, "MOST_ROWS_TO_CHOOSE_FROM", 100)
     seen = []
 
     def choose(folds, *args, **settings):

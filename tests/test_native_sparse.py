@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 from test_native import native_only, one_epoch, reference, some_model, some_planes
 
-from geomix import kernel, objective, training
+from geomix import epochs, kernel, objective
 from geomix.arrays import CenteredSparse
 from geomix.kernel import AdamState
 from geomix.rows import Rows
@@ -161,11 +161,11 @@ def test_an_epoch_of_adam_over_sparse_rows_equals_numpys(monkeypatch, usage_aver
     state = AdamState(np.zeros(size), np.zeros(size), 0)
     usage = np.repeat(1.0 / planes.per_class, planes.per_class)
     order = rng.permutation(700)
-    epoch = training._Epoch(Rows(X, y, weight), recipe, 1e-3, 0.0, 5.0, 0.01, order)
+    epoch = epochs._Epoch(Rows(X, y, weight), recipe, 1e-3, 0.0, 5.0, 0.01, order)
     args = planes, state, usage, epoch
-    ours = training._native_epoch(*args)
-    monkeypatch.setattr(training.kernel, "batch_terms", objective.batch_terms)
-    theirs = training._epoch_by_batches(*args)
+    ours = epochs._native_epoch(*args)
+    monkeypatch.setattr(epochs.kernel, "batch_terms", objective.batch_terms)
+    theirs = epochs._epoch_by_batches(*args)
     np.testing.assert_allclose(ours[0].as_vector(), theirs[0].as_vector(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(ours[1].square, theirs[1].square, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(ours[2], theirs[2], rtol=1e-9)
@@ -288,6 +288,24 @@ def odd_csr(index, data=(1.0, 2.0), indices=(0, 2), indptr=(0, 1, 1, 2)):
 
 
 @native_only
+def test_arrays_at_odd_addresses_are_answered_alike():
+    """``make sanitize`` says so where they are read as they lie."""
+
+    def at_odd_address(array):
+        odd = np.empty(array.nbytes + 1, dtype=np.uint8)[1:].view(array.dtype)
+        odd[:] = array
+        assert not odd.flags.aligned
+        return odd
+
+    X = some_csr(50, 40, np.random.default_rng(0))
+    parts = {name: at_odd_address(getattr(X, name)) for name in ("data", "indices", "indptr")}
+    answering = kernel.native.NativeSparsePredictor(sparse_model()._predictor)
+    for name in ANSWERS:
+        ask = getattr(answering, name)
+        assert np.array_equal(ask(SimpleNamespace(**parts)), ask(X))
+
+
+@native_only
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_what_is_no_matrix_is_refused(bad, index):
@@ -295,7 +313,7 @@ def test_what_is_no_matrix_is_refused(bad, index):
         pytest.skip("no such number")
     labels = np.zeros(3, dtype=np.int64), np.ones(3)
     model = some_model("linear", n_columns=3)
-    answering = kernel.NativeSparsePredictor(model._predictor)
+    answering = kernel.native.NativeSparsePredictor(model._predictor)
     fine = odd_csr(index)
     assert answering.predict_proba(fine).shape == (3, 3)
     assert len(kernel.training_rows(CenteredSparse(fine, np.zeros(3)), *labels).class_scores(

@@ -192,7 +192,7 @@ def test_the_gradient_is_that_of_the_margin(name):
     slope = plane_gradients(model, U, D)
 
     def margin(i, u):
-        Z = model.planes.scores(model.lift(model.standardize._rotated(u[None])))
+        Z = model.planes.scores(model.lift(model.standardize.rotated(u[None])))
         S = model.planes.pooled(Z, model.sharpness)[0][0] / model.temperature
         return S[told.labels[i]] - S[told.against[i]]
 

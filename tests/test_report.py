@@ -20,9 +20,10 @@ import geomix.report
 from geomix import GeometricMixtureClassifier
 from geomix.calibration import expected_calibration_error
 from geomix.cells import encoded_rows
+from geomix.frames import taken
 from geomix.report import metrics, report_html
 from geomix.report.page import embedded_json
-from geomix.report.sample import sampled_rows, taken
+from geomix.report.sample import sampled_rows
 
 LIFTS = ["several", "committee", "mixed linear", "mixed committee", "mixed fourier"]
 HOSTILE = [

@@ -15,7 +15,7 @@ from geomix.cells import encoded_rows
 from geomix.export.json_model import to_json
 from geomix.geometry.certificate import certify
 from geomix.geometry.thresholds import thresholds
-from geomix.report.facts import _units
+from geomix.report.live import column_units
 from geomix.report.page import SCRIPTS, text_of
 from geomix.report.sample import missing_shares
 
@@ -54,7 +54,7 @@ def run(model, X):
     near = np.where(np.abs(encoded) < 1e6, encoded, 0.0)
     given = {
         "model": json.loads(to_json(model)),
-        "units": _units(model),
+        "units": column_units(model),
         "shares": missing_shares(model),
         "rows": [[None if np.isnan(x) else x for x in row] for row in encoded.tolist()],
         "raw": [[None if x is None or x != x else x for x in row] for row in raw],

@@ -185,13 +185,13 @@ def test_the_weight_norm_cap_holds(parts, solver):
 
 
 def test_a_step_that_is_far_too_large_is_halved_and_the_best_planes_kept(parts, monkeypatch):
-    import geomix.training as training
+    from geomix import epochs
 
     def explode(state, vector, gradient, rate):
         return state, vector * np.nan
 
-    monkeypatch.setattr(training.kernel, "is_native", False)
-    monkeypatch.setattr(training, "adam_step", explode)
+    monkeypatch.setattr(epochs.kernel, "is_native", False)
+    monkeypatch.setattr(epochs, "adam_step", explode)
     with pytest.warns(ConvergenceWarning, match="learning_rate=0.01"):
         trained = run(parts, solver="adam")
     assert trained.stopped == "diverged"

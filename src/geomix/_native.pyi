@@ -1,4 +1,4 @@
-"""The native extension (``native/bind*.cpp``); only ``geomix.kernel`` imports it."""
+"""The native extension (``native/bind*.cpp``); only ``geomix.native`` imports it."""
 
 from typing import Any
 

@@ -18,11 +18,12 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.cells import table_of
-from geomix.expand import MISSING, NUMBER
+from geomix.column_sums import column_sums
+from geomix.curves import Curve, Levels, Pair
 from geomix.model import GeometricMixture
 from geomix.planes import Planes
 from geomix.shapes import LevelShape, NumberShape, PairShape, Shape
-from geomix.spline import Curve, Levels, Pair, SplineLift
+from geomix.spline import SplineLift
 
 
 class NoShapes(TypeError):
@@ -119,22 +120,11 @@ def pairless(model: GeometricMixture) -> Additive:
 
 
 def _linear_shapes(model: GeometricMixture) -> tuple[Shape, ...]:
-    standardize, table = model.standardize, table_of(model)
-    weights = model.planes.weights
-    if standardize.rotation is not None:
-        weights = weights @ standardize.rotation
-    mean, scale = np.zeros(standardize.n_columns), np.ones(standardize.n_columns)
-    mean[standardize.kept], scale[standardize.kept] = standardize.mean, standardize.scale
-    W = np.zeros((len(weights), standardize.n_columns))  # per unit of the expanded columns
-    W[:, standardize.kept] = weights / standardize.scale
-    expand = model.expand
-    column_of = np.arange(len(table)) if expand is None else expand.column_of
-    shows = np.full(len(table), NUMBER) if expand is None else expand.shows
+    sums = column_sums(model, model.planes.weights)
+    W, mean, scale = sums.per_unit, sums.mean, sums.scale
     shapes: list[Shape] = []
-    for j, column in enumerate(table.columns):
-        outputs = np.flatnonzero(column_of == j)
-        number, levels = outputs[shows[outputs] == NUMBER], outputs[shows[outputs] >= 0]
-        flags = outputs[shows[outputs] == MISSING]
+    for j, column in enumerate(table_of(model).columns):
+        number, levels, flags = sums.places(j)
         # Where a cell is there, its 0/1 columns stand below their means.
         below = -(W[:, flags] @ mean[flags])
         if len(number):
@@ -169,8 +159,8 @@ def _spline_shapes(
     table, weights = table_of(model), model.planes.weights
     made: dict[int, Shape] = {}
     pairs = []
-    for part, start in zip(lift.parts, lift.step_start.tolist()[:-1], strict=True):
-        W = weights[:, start : start + part.n_steps]
+    for part, steps in lift.by_part():
+        W = weights[:, steps]
         if isinstance(part, Pair):
             pairs.append(PairShape(part, W @ part.bin_phi().T))
             continue

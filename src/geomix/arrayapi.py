@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from geomix.curves import Curve
 from geomix.expand import MISSING, NUMBER, Expand
 from geomix.lift import LARGEST_STANDARDIZED, FourierLift, Lift, PassThrough, Standardize
 from geomix.objective import BatchTerms
 from geomix.planes import Planes, class_starts
-from geomix.spline import Curve, SplineLift
+from geomix.spline import SplineLift
 
 # Features of one block of rows.
 CELLS_PER_BLOCK = 2**22

@@ -1,4 +1,4 @@
-"""Array types, and a matrix that is not an array: centred sparse rows.
+"""Array types, plain arrays, and a matrix that is not an array: centred sparse rows.
 
 ``CenteredSparse`` behaves like the dense matrix ``csr - shift`` in the two products that
 training needs, so that standardised sparse data never becomes dense. Binned rows of a spline
@@ -57,3 +57,19 @@ class CenteredSparse:
 
 
 Matrix: TypeAlias = "FloatArray | CenteredSparse | Binned"
+
+
+def contiguous(X: Any, dtype: Any) -> Any:
+    """X in C order, of one type and aligned; a copy only where it is not.
+
+    NumPy calls an array contiguous wherever it starts, and native code must not read a number
+    from an address that is no multiple of its size.
+    """
+    made = np.ascontiguousarray(X, dtype=dtype)
+    return made if made.flags.aligned else made.copy()
+
+
+def plain(X: Any) -> Any:
+    """X aligned, with whole-number strides, as native code reads it; a copy only if it is not."""
+    odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
+    return X.copy() if odd else X

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.columns import is_frame
+from geomix.frames import is_frame
 from geomix.model import GeometricMixture
 from geomix.schema import Table, numbers_table
 

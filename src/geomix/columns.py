@@ -1,19 +1,16 @@
-"""What the columns of a table hold, and their cells as numbers or labels.
+"""A column of a table as numbers or labels, and what is refused on the way.
 
-Frames of pandas, polars and Arrow are told apart by what they can do, not by import. A column
-is read as numbers, NaN where missing, or as ``Labels``. Dates, nested records, bytes, columns
-that mix text with numbers, and repeated names are refused by name; integers too large for a
-float are warned about.
+A column of any library (``frames.py``) is read as numbers, NaN where missing, or as ``Labels``.
+Dates, nested records, bytes and columns that mix text with numbers are refused by name; integers
+too large for a float are warned about.
 """
 
 from __future__ import annotations
 
-import collections
 import datetime
 import itertools
 import reprlib
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,25 +19,11 @@ import scipy.sparse
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import DataQualityWarning, SchemaError
+from geomix.frames import cells_of, column_at, kind_of, schema_of
 
 LARGEST_EXACT_INTEGER = 2**53
 MOST_COLUMNS_NAMED = 5
 
-# What a column holds, by the first letters of its type's name in pandas, polars or Arrow.
-# The first match counts: "struct" comes before "str", "interval" before "int".
-KINDS_BY_TYPE_NAME = {
-    "records": ("list", "large_list", "fixed_size_list", "struct", "array", "map", "interval"),
-    "dates": ("date", "time", "duration", "period"),
-    "categories": ("categor", "enum", "dictionary"),
-    "text": ("str", "large_str", "utf8"),
-    "bytes": ("binary", "large_binary", "fixed_size_binary"),
-    "objects": ("object", "null"),
-    "integers": ("int", "uint"),
-}
-KINDS_BY_NUMPY_CODE = {
-    "M": "dates", "m": "dates", "U": "text", "S": "bytes", "O": "objects",
-    "i": "integers", "u": "integers", "V": "records",
-}  # fmt: skip
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -58,65 +41,6 @@ class Labels:
         return len(self.codes)
 
 
-# --- the table ---
-
-
-def schema_of(X: Any) -> list[tuple[Any, Any]]:
-    """(name, type) of every column of an array, a frame or an Arrow table."""
-    if isinstance(X, np.ndarray):
-        return [(f"x{j}", X.dtype) for j in range(X.shape[1])] if X.ndim == 2 else []
-    if hasattr(X, "schema") and hasattr(X.schema, "types"):
-        return list(zip(X.schema.names, X.schema.types, strict=True))
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        return list(zip(X.columns, X.dtypes, strict=True))
-    return []
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X has named columns, each with a type of its own."""
-    return not isinstance(X, np.ndarray) and bool(schema_of(X))
-
-
-def kind_of(dtype: Any) -> str:
-    if isinstance(dtype, np.dtype):
-        return KINDS_BY_NUMPY_CODE.get(dtype.kind, "numbers")
-    type_name = str(dtype).lower()
-    for kind, beginnings in KINDS_BY_TYPE_NAME.items():
-        if type_name.startswith(beginnings):
-            return kind
-    return "numbers"
-
-
-def is_plain(X: Any) -> bool:
-    """Whether every column holds numbers by its type, so that the table is one array of them."""
-    if isinstance(X, np.ndarray):
-        return X.ndim != 2 or kind_of(X.dtype) in ("numbers", "integers")
-    return all(kind_of(dtype) in ("numbers", "integers") for _, dtype in schema_of(X))
-
-
-def column_at(X: Any, position: int) -> Any:
-    """A column as its own library holds it."""
-    if isinstance(X, np.ndarray):
-        return X[:, position]
-    if hasattr(X, "iloc"):
-        return X.iloc[:, position]
-    return X.to_series(position) if hasattr(X, "to_series") else X.column(position)
-
-
-def cells_of(column: Any) -> list[Any]:
-    """The cells of a column as Python's own objects."""
-    for method in ("tolist", "to_list", "to_pylist"):
-        if hasattr(column, method):
-            return list(getattr(column, method)())
-    return list(column)
-
-
-def check_names_unique(names: Sequence[Any]) -> None:
-    repeated = [name for name, count in collections.Counter(names).items() if count > 1]
-    if repeated:
-        raise SchemaError(f"Column names must be unique; repeated ones are {repeated!r}.")
-
-
 def check_integers(X: Any) -> None:
     """Warn of integers that a float64 cannot hold, in a table of numbers."""
     if scipy.sparse.issparse(X):
@@ -132,9 +56,6 @@ def _check_sparse_integers(X: Any) -> None:
         by_column = X.tocsc()
         for j, (start, stop) in enumerate(itertools.pairwise(by_column.indptr)):
             _warn_inexact(f"x{j}", _largest_integer(by_column.data[start:stop]))
-
-
-# --- one column ---
 
 
 def is_category(X: Any, position: int, name: Any, dtype: Any) -> bool:
@@ -399,18 +320,3 @@ def first_few(where: list[str]) -> str:
     more = len(where) - MOST_COLUMNS_NAMED
     listed = ", ".join(where[:MOST_COLUMNS_NAMED])
     return listed if more <= 0 else f"{listed}, and {more} more columns"
-
-
-def names_differ(expected: Sequence[Any], given: Sequence[Any]) -> str:
-    """In scikit-learn's words, but with every name and not only the first five."""
-    known, found = set(expected), set(given)
-    message = "The feature names should match those that were passed during fit.\n"
-    for title, names in {
-        "Feature names unseen at fit time": found - known,
-        "Feature names seen at fit time, yet now missing": known - found,
-    }.items():
-        if names:
-            message += f"{title}:\n" + "".join(f"- {name}\n" for name in sorted(names, key=str))
-    if found == known:
-        message += "Feature names must be in the same order as they were in fit.\n"
-    return message

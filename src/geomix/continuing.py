@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from geomix import kernel
 from geomix.calibration import PRIOR_SCALE, fit_temperature
+from geomix.epochs import Walk, adam_batch
 from geomix.errors import DataQualityWarning, InvalidParameterError
 from geomix.expand import expanded
 from geomix.folds import Snapshot, Watch
@@ -26,7 +27,7 @@ from geomix.planes import Planes
 from geomix.recipe import Recipe
 from geomix.rows import Rows
 from geomix.streams import stream
-from geomix.training import Walk, adam_batch, train_planes
+from geomix.training import train_planes
 
 
 def working_rows(model: GeometricMixture, rows: Rows) -> Rows:

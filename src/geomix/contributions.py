@@ -87,12 +87,12 @@ def tangent(
 def standardised(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
     """Expanded and standardised rows before any rotation, (n, n_kept); zero is the mean."""
     X = encoded if model.expand is None else model.expand(encoded)
-    return model.standardize._scaled(X[:, model.standardize.kept])
+    return model.standardize.scaled(X[:, model.standardize.kept])
 
 
 def plane_scores(model: GeometricMixture, U: FloatArray) -> FloatArray:
     """z of standardised rows, (n, P)."""
-    return model.planes.scores(model.lift(model.standardize._rotated(U)))
+    return model.planes.scores(model.lift(model.standardize.rotated(U)))
 
 
 def _margin_weights(
@@ -113,13 +113,12 @@ def plane_gradients(model: GeometricMixture, U: FloatArray, D: FloatArray) -> Fl
     """
     lift = model.lift
     assert isinstance(lift, FourierLift)
-    rotation = model.standardize.rotation
-    angles = model.standardize._rotated(U) @ lift.frequencies
+    angles = model.standardize.rotated(U) @ lift.frequencies
     n_frequencies = angles.shape[1]
     mixed = D @ model.planes.weights
     inner = np.cos(angles) * mixed[:, n_frequencies:] - np.sin(angles) * mixed[:, :n_frequencies]
     slope = np.sqrt(1.0 / n_frequencies) * inner @ lift.frequencies.T
-    return slope if rotation is None else slope @ rotation
+    return model.standardize.unrotated(slope)
 
 
 def raw_column_of(model: GeometricMixture) -> IntArray:

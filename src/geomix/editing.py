@@ -194,7 +194,7 @@ def _joined_lines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes
     parts = []
     for one in models:
         own = one.standardize
-        W = one.planes.weights if own.rotation is None else one.planes.weights @ own.rotation
+        W = own.unrotated(one.planes.weights)
         raw = np.zeros((len(W), first.n_columns))
         raw[:, own.kept] = W / own.scale
         # w (x - m) / s = w/s (x - m0) + w/s (m0 - m)

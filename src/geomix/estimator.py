@@ -13,30 +13,25 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from geomix import arrayapi
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import FloatArray
 from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
 from geomix.continuing import go_on, next_batch
 from geomix.deadline import Deadline
 from geomix.devices import ArraySource
 from geomix.errors import InvalidParameterError
 from geomix.farfit import fit_estimator
-from geomix.fitting import class_weighted, fit_model, watch_until
+from geomix.fitting import fit_model, watch_until
 from geomix.folds import Snapshot
 from geomix.history import training_facts
-from geomix.labels import codes_of, plain_labels, read_labels, read_weights
-from geomix.levels import learn_table
+from geomix.labelled import class_weights, first_rows, later_rows, validation_rows
 from geomix.model import GeometricMixture
-from geomix.picked import all_rows
 from geomix.progress import ProgressLine
-from geomix.quality import warn_about
 from geomix.recipe import PAPER, Recipe
-from geomix.rows import Rows, column_range
-from geomix.schema import Table, numbers_table
-from geomix.table import column_names, read_rows
+from geomix.rows import class_weighted
+from geomix.table import read_rows
 from geomix.threads import blas_threads
 
 
@@ -282,12 +277,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         goes_on = bool(self.warm_start) and hasattr(self, "model_")
         if goes_on:
             table, classes = self.model_.table, self.classes_
-            rows = shadow._later_rows(X, y, sample_weight)
+            rows = later_rows(shadow, X, y, sample_weight)
         else:
-            rows, table, classes = shadow._training_rows(X, y, sample_weight)
-        valid = shadow._validation_rows(table, classes, X_val, y_val, sample_weight_val)
+            rows, table, classes = first_rows(shadow, X, y, sample_weight)
+        valid = validation_rows(shadow, table, classes, X_val, y_val, sample_weight_val)
         shadow.check_planes_of_labels(classes)
-        class_weight = shadow._class_weights(rows, classes)
+        class_weight = class_weights(self.class_weight, rows, classes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
         def attributes(snapshot: Snapshot) -> dict[str, Any]:
@@ -347,9 +342,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if not hasattr(self, "model_"):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            rows, table, labels = shadow._training_rows(X, y, sample_weight, classes)
+            rows, table, labels = first_rows(shadow, X, y, sample_weight, classes)
             shadow.check_planes_of_labels(labels)
-            weights = shadow._class_weights(rows, labels)
+            weights = class_weights(self.class_weight, rows, labels)
             model, history = fit_model(rows, labels, table, recipe, seed, class_weight=weights)
             return self.take_over(shadow, model, history, len(rows))
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -357,8 +352,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 f"classes={classes!r} is not what it was on the first call to partial_fit: "
                 f"{self.classes_.tolist()!r}."
             )
-        rows = shadow._later_rows(X, y, sample_weight)
-        weights = shadow._class_weights(rows, self.classes_)
+        rows = later_rows(shadow, X, y, sample_weight)
+        weights = class_weights(self.class_weight, rows, self.classes_)
         rows = rows if weights is None else class_weighted(rows, weights)
         walk = getattr(self, "_walk", None)
         model, walk = next_batch(self.model_, self.history_, walk, rows, recipe, seed)
@@ -467,65 +462,6 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 state[name] = getattr(self, name)
         return state
 
-    def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
-    ) -> tuple[Rows, Table, Any]:
-        self._check_y_is_there(y)
-        X = read_rows(self, X, reset=True, as_it_lies=True)
-        y = column_or_1d(plain_labels(y), warn=True)
-        check_consistent_length(X[0] if isinstance(X, list) else X, y)
-        if classes is None:
-            classes, codes = read_labels(y)
-        else:
-            classes = np.unique(classes)
-            codes = codes_of(y, classes, "y", "classes")
-        weight = read_weights(sample_weight, len(codes))
-        present = np.unique(codes[weight > 0])
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, got 1 class: "
-                f"{classes[present].tolist()[0]!r}."
-            )
-        names = column_names(self, self.n_features_in_)
-        if isinstance(X, list):
-            table, X = learn_table(names, X, weight)
-        else:
-            table = numbers_table(names)
-        warn_about(column_range(X), table, classes, codes[weight > 0], self.n_planes)
-        return _rows_of_positive_weight(X, codes, weight), table, classes
-
-    def _later_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """Rows to go on with, in terms of the model that is there."""
-        self._check_y_is_there(y)
-        X = read_rows(self, X, reset=False, as_it_lies=True, table=self.model_.table)
-        y = column_or_1d(plain_labels(y), warn=True)
-        check_consistent_length(X, y)
-        codes = codes_of(y, self.classes_, "y", "the classes of the model")
-        return _rows_of_positive_weight(X, codes, read_weights(sample_weight, len(codes)))
-
-    def _check_y_is_there(self, y: Any) -> None:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-
-    def _validation_rows(
-        self, table: Table, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> Rows | None:
-        if X_val is None and y_val is None:
-            if sample_weight_val is not None:
-                raise ValueError("sample_weight_val was given without X_val and y_val.")
-            return None
-        if X_val is None or y_val is None:
-            given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
-            raise ValueError(f"{given} was given without {missing}; pass both or neither.")
-        X_val = read_rows(self, X_val, reset=False, name="X_val", as_it_lies=True, table=table)
-        y_val = column_or_1d(plain_labels(y_val), warn=True)
-        check_consistent_length(X_val, y_val)
-        codes = codes_of(y_val, classes, "y_val")
-        weight = read_weights(sample_weight_val, len(codes), "sample_weight_val")
-        return _rows_of_positive_weight(X_val, codes, weight)
-
     def check_planes_of_labels(self, classes: Any) -> None:
         """Refuse an ``n_planes`` by label that does not name every class, or names another."""
         if not isinstance(self.n_planes, Mapping):
@@ -541,22 +477,6 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     f"of {sorted(labels)!r}."
                 )
 
-    def _class_weights(self, rows: Rows, classes: Any) -> FloatArray | None:
-        if self.class_weight is None:
-            return None
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            total = np.bincount(rows.y, rows.weight, minlength=len(classes))
-            weights = rows.weight.sum() / (len(classes) * np.where(total > 0, total, 1.0))
-            return np.where(total > 0, weights, 1.0)
-        weights = compute_class_weight(self.class_weight, classes=classes, y=classes[rows.y])
-        for label, weight in zip(classes.tolist(), weights.tolist(), strict=True):
-            if not 0.0 < weight < np.inf:
-                raise InvalidParameterError(
-                    f"Got class_weight={self.class_weight!r}; expected a positive number for "
-                    f"class {label!r}. To leave a class out, drop its rows."
-                )
-        return weights
-
 
 def _defaults() -> dict[str, Any]:
     signature = inspect.signature(GeometricMixtureClassifier.__init__)
@@ -566,8 +486,3 @@ def _defaults() -> dict[str, Any]:
 def _stays_on_device(X: Any) -> bool:
     """Whether X is another library's array, and scikit-learn was told to leave such in place."""
     return arrayapi.is_foreign(X) and bool(get_config().get("array_api_dispatch"))
-
-
-def _rows_of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:
-    rows, used = Rows(all_rows(X), codes, weight), weight > 0
-    return rows if used.all() else rows.take(np.flatnonzero(used))

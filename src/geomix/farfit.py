@@ -29,6 +29,7 @@ from geomix.errors import InvalidParameterError
 from geomix.fitting import SampleFit, class_shares, fit_sample, watch_until
 from geomix.folds import Snapshot, Watch
 from geomix.history import History, Record
+from geomix.labels import unitless
 from geomix.model import GeometricMixture
 from geomix.picked import all_rows
 from geomix.planes import Planes
@@ -168,9 +169,7 @@ def _sample_rows(survey: Survey) -> Rows:
     weight = survey.sample_weights(codes)
     if weight.min() == weight.max():
         weight = np.ones(len(weight))
-    # By a power of two, which rounds nothing: see ``read_weights``.
-    weight = np.ldexp(weight, -np.frexp(weight.max())[1])
-    return Rows(all_rows(survey.sample_cells()), codes, weight)
+    return Rows(all_rows(survey.sample_cells()), codes, unitless(weight))
 
 
 def _descend(

@@ -20,7 +20,8 @@ from geomix.preparation import Preparation
 from geomix.recipe import Recipe
 from geomix.rows import Rows
 from geomix.streams import stream
-from geomix.training import Trained, train_planes
+from geomix.training import train_planes
+from geomix.training_run import Trained
 
 # One plane that several will start from need not have converged.
 ITERATIONS_ALONE = 50

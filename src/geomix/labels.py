@@ -105,9 +105,12 @@ def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -
     largest = weight.max(initial=0.0)
     if largest == 0.0:
         raise ValueError("Sample weights must contain at least one non-zero number.")
-    if weight.min() == largest:
-        return np.ones(n_rows)
-    return np.ldexp(weight, -np.frexp(largest)[1])
+    return np.ones(n_rows) if weight.min() == largest else unitless(weight)
+
+
+def unitless(weight: FloatArray) -> FloatArray:
+    """Weights divided by a power of two near the largest, which rounds nothing."""
+    return np.ldexp(weight, -np.frexp(weight.max())[1])
 
 
 def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> FloatArray:

@@ -58,29 +58,38 @@ class Standardize:
         if isinstance(X, PickedRows):
             V = np.empty((len(X), self.n_outputs), dtype=self._dtype_for(X))
             for rows, block in blocks(X, self.kept):
-                V[rows] = self._rotated(self._scaled(block))
+                V[rows] = self.rotated(self.scaled(block))
             return V
         if not isinstance(X, np.ndarray):
             return self._sparse(X)
         if len(self.kept) < self.n_columns:
             X = np.take(X, self.kept, axis=1)  # C order, which X[:, kept] is not
-        return self._rotated(self._scaled(X))
+        return self.rotated(self.scaled(X))
 
-    def _scaled(self, X: FloatArray) -> FloatArray:
+    def scaled(self, X: FloatArray) -> FloatArray:
+        """u of rows of the kept columns, (n_rows, k): zero is the mean, and a missing cell."""
         with np.errstate(over="ignore"):  # an overflow becomes inf, and the clip takes it back
             U: FloatArray = X - self.mean
             U /= self.scale
         np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
         return _zero_if_missing(U)
 
-    def _rotated(self, U: FloatArray) -> FloatArray:
+    def rotated(self, U: FloatArray) -> FloatArray:
+        """v of scaled rows, (n_rows, r): on principal axes, or U itself where there are none."""
         return U if self.rotation is None else U @ self.rotation.T
+
+    def unrotated(self, weights: FloatArray) -> FloatArray:
+        """The same sums over scaled columns: w . v = (w R) . u, for weights (m, r) -> (m, k)."""
+        return weights if self.rotation is None else weights @ self.rotation
 
     def _dtype_for(self, X: PickedRows) -> Any:
         if X.dtype != np.float32 or len(X) * self.n_outputs < CELLS_FOR_SINGLE:
             return np.float64
-        reach = np.abs(self._scaled(X.limits[:, self.kept])).max(initial=0.0)
-        return np.float32 if reach <= LARGEST_SINGLE else np.float64
+        return np.float32 if self.fits_single(X.limits) else np.float64
+
+    def fits_single(self, limits: FloatArray) -> bool:
+        """Whether float32 has room for sums of rows within ``limits``, (2, n_columns)."""
+        return bool(np.abs(self.scaled(limits[:, self.kept])).max(initial=0.0) <= LARGEST_SINGLE)
 
     def _sparse(self, X: Any) -> CenteredSparse:
         if self.rotation is not None:
@@ -266,7 +275,7 @@ def _axes(
     n_kept = len(standardize.kept)
     covariance = np.zeros((n_kept, n_kept))
     for rows, block in blocks(X, standardize.kept):
-        U = standardize._scaled(block)  # centred already
+        U = standardize.scaled(block)  # centred already
         covariance += (U * share[rows, None]).T @ U
     values, vectors = np.linalg.eigh(covariance)
     return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
@@ -279,7 +288,7 @@ def _wide_axes(
 
     Axes without variance are left out.
     """
-    U = np.concatenate([standardize._scaled(block) for _, block in blocks(X, standardize.kept)])
+    U = np.concatenate([standardize.scaled(block) for _, block in blocks(X, standardize.kept)])
     U *= np.sqrt(share)[:, None]
     values, vectors = np.linalg.eigh(U @ U.T)
     there = values > values.max(initial=0.0) * len(U) * np.finfo(float).eps

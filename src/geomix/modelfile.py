@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from geomix import atomic, manifest, modelparts, strictjson, tensorfile
+from geomix.cells import table_of
 from geomix.errors import ModelFileError, ModelVersionError
 from geomix.lift import FourierLift, PassThrough
 from geomix.model import GeometricMixture
-from geomix.schema import Table, numbers_table
+from geomix.schema import Table
 from geomix.shelf import Shelf
 
 LARGEST_FILE = 4 * 2**30
@@ -97,7 +98,7 @@ def described(model: GeometricMixture) -> dict[str, Any]:
     """The manifest of a model: plain values, ready for JSON."""
     from geomix import __version__  # the package is whole by the time a model is saved
 
-    table = numbers_table(model.columns) if model.table is None else model.table
+    table = table_of(model)
     lift: dict[str, Any] = {"kind": model.lift.kind}
     if isinstance(model.lift, FourierLift):
         lift["gamma"] = float(model.lift.gamma)

@@ -30,16 +30,15 @@ from typing import Any
 
 import numpy as np
 
-from geomix import lbfgs
 from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.curves import Curve
+from geomix.descent import Descended, Descent, descend
 from geomix.errors import InvalidParameterError
 from geomix.expand import NUMBER, Expand
-from geomix.kernel import Descended, Descent
 from geomix.lift import Lift, Standardize
-from geomix.objective import penalised
 from geomix.planes import Planes
 from geomix.schema import Table
-from geomix.spline import Curve, SplineLift
+from geomix.spline import SplineLift
 from geomix.sums import Sums
 
 EXPECTED = "expected a dict such as {'dose': {'toxic': 1}}, with 1 or -1 for classes of y"
@@ -153,9 +152,9 @@ def _features_of(
 ) -> IntArray:
     """Features whose weight is the slope along a column, up to a positive factor."""
     if isinstance(lift, SplineLift):
-        for part, start in zip(lift.parts, lift.step_start.tolist()[:-1], strict=True):
+        for part, steps in lift.by_part():
             if isinstance(part, Curve) and part.column == column:
-                return start + np.arange(len(part.knots) - 1)
+                return steps.start + np.arange(len(part.knots) - 1)
         return np.empty(0, dtype=np.intp)
     if expand is not None:
         column = int(np.flatnonzero((expand.column_of == column) & (expand.shows == NUMBER))[0])
@@ -253,29 +252,4 @@ class _Coordinates:
 
 def minimize(rows: Sums, descent: Descent, order: Order) -> Descended:
     """``kernel.minimize`` under an order: SciPy's bounded L-BFGS over the native loss."""
-    coordinates = _Coordinates(order, descent.planes)
-    value = np.inf
-    values: list[float] = []
-
-    def objective(vector: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal value
-        at = coordinates.planes_at(vector)
-        terms = rows.terms(at, descent.sharpness, descent.label_smoothing)
-        value, gradient = penalised(terms, at, descent.coefficients, descent.relief)
-        return value, coordinates.gradient(vector, gradient)
-
-    def on_iterate(vector: FloatArray) -> None:
-        values.append(value)
-        if descent.on_iterate is not None:
-            descent.on_iterate(coordinates.planes_at(vector), value)
-
-    vector, converged = lbfgs.minimize(
-        objective,
-        coordinates.start,
-        max_iter=descent.max_iter,
-        tol=descent.tol,
-        value_tol=descent.value_tol,
-        on_iterate=on_iterate,
-        bounds=coordinates.bounds,
-    )
-    return Descended(coordinates.planes_at(vector), converged, values)
+    return descend(rows, descent, _Coordinates(order, descent.planes))

@@ -1,9 +1,9 @@
 """Rows of a table by their index: nothing is copied before its numbers are asked for.
 
 A fit reads the table in an order of its own and holds out parts of it; both are an index over
-the table as it came. Whoever needs the numbers walks ``blocks``. Those are float64 and C-ordered,
-and their size depends on the number of columns alone, so sums over blocks have the same bits
-whatever the type and the layout of the table.
+the table as it came. Whoever needs the numbers walks ``blocks``. Those are float64, C-ordered and
+aligned, and their size depends on the number of columns alone, so sums over blocks have the same
+bits whatever the type and the layout of the table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray, contiguous
 
 # One block in float64 takes a megabyte, half of a second-level cache.
 CELLS_PER_BLOCK = 2**17
@@ -108,7 +108,7 @@ def blocks(X: DenseRows, columns: IntArray | None = None) -> Iterator[tuple[slic
     size = max(CELLS_PER_BLOCK // max(width, 1), 1)
     for start in range(0, len(X), size):
         rows = slice(start, min(start + size, len(X)))
-        yield rows, np.ascontiguousarray(_part(X, rows, columns), dtype=np.float64)
+        yield rows, contiguous(_part(X, rows, columns), np.float64)
 
 
 def _part(X: DenseRows, rows: slice, columns: IntArray | None) -> FloatArray:

@@ -86,6 +86,14 @@ class Planes:
         """Add ``shift[c]`` to every bias of class c, which adds it to that class's score."""
         return replace(self, biases=self.biases + shift[self.class_of])
 
+    def capped(self, largest: float | None) -> Planes:
+        """Weight vectors longer than ``largest`` are scaled down to it; None for no cap."""
+        if largest is None:
+            return self
+        norms = np.linalg.norm(self.weights, axis=1, keepdims=True)
+        shrink = np.minimum(1.0, largest / np.maximum(norms, np.finfo(float).tiny))
+        return replace(self, weights=self.weights * shrink)
+
     def through(self, matrix: FloatArray, offset: FloatArray) -> Planes:
         """The same scores read before an affine map: planes over x when u = matrix x + offset.
 

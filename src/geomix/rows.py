@@ -9,7 +9,7 @@ and repeats of a row never sit on both sides of a validation split.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.kernel import TrainingRows, training_rows
+from geomix.labels import unitless
 from geomix.picked import PickedRows, all_rows, blocks, is_dense
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
@@ -168,3 +169,8 @@ def stratified_folds(
 def _shuffled_members(y: IntArray, code: int, seed: int) -> IntArray:
     # Every class is shuffled by the same stream, so renaming the classes changes no split.
     return np.random.default_rng(seed).permutation(np.flatnonzero(y == code))
+
+
+def class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
+    """The rows with their weights times the factor of their class."""
+    return replace(rows, weight=unitless(rows.weight * class_weight[rows.y]))

@@ -19,18 +19,9 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.columns import (
-    Labels,
-    check_names_unique,
-    is_frame,
-    is_missing,
-    label_column,
-    names_differ,
-    number_column,
-    plain_label,
-    schema_of,
-)
+from geomix.columns import Labels, is_missing, label_column, number_column, plain_label
 from geomix.errors import SchemaError
+from geomix.frames import check_names_unique, is_frame, names_differ, schema_of
 
 NEVER_SEEN = -1.0
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.spline import Pair
+from geomix.curves import Pair
 
 
 @dataclass(frozen=True, eq=False)

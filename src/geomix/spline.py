@@ -20,175 +20,20 @@ values themselves where a column has no more than 255 of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.curves import Curve, Levels, Pair, Part
 from geomix.picked import DenseRows, blocks, numbers
 
 MOST_BINS = 255  # one more is for missing cells: a byte
 PAIR_BINS = 12
 MOST_ROWS = 50_000  # to find knots and means from
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """A number: knots (K + 1,) ascending, at least two; a step between neighbours each.
-
-    values : representatives of the bins, ascending;  has_missing : a step of its own for
-    missing cells, the last;  mean : (n_steps,) of phi over the training rows.
-    """
-
-    column: int
-    knots: FloatArray
-    values: FloatArray
-    has_missing: bool
-    mean: FloatArray
-
-    @property
-    def n_steps(self) -> int:
-        return len(self.knots) - 1 + self.has_missing
-
-    @property
-    def n_bins(self) -> int:
-        return len(self.values) + 1
-
-    @cached_property
-    def edges(self) -> FloatArray:
-        """Half-way between representatives: bin b holds edges[b - 1] <= x < edges[b]."""
-        left, right = self.values[:-1], self.values[1:]
-        middle = left / 2.0 + right / 2.0
-        # Between neighbouring floats there is no middle, and the left one must stay below.
-        return np.where(middle > left, middle, right)
-
-    def codes(self, X: FloatArray) -> IntArray:
-        x = X[:, self.column]
-        return np.where(np.isnan(x), len(self.values), np.searchsorted(self.edges, x, "right"))
-
-    def place(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Interval of each value, 0 .. K - 1, and how far into it, 0 to 1."""
-        inner = np.searchsorted(self.knots[1:-1], x, "right")
-        left, right = self.knots[inner], self.knots[inner + 1]
-        x = np.clip(x, self.knots[0], self.knots[-1])
-        with np.errstate(over="ignore"):  # knots may lie further apart than the largest float
-            unit = np.where(np.isinf(right - left), 0.25, 1.0)
-        return inner, (x * unit - left * unit) / (right * unit - left * unit)
-
-    def phi(self, X: FloatArray) -> FloatArray:
-        x = X[:, self.column]
-        missing = np.isnan(x)
-        inner, part = self.place(np.where(missing, self.knots[0], x))
-        steps = np.arange(len(self.knots) - 1)
-        out = (steps < inner[:, None]) + (steps == inner[:, None]) * part[:, None]
-        if self.has_missing:
-            out = np.column_stack([out, np.zeros(len(x))])
-        out -= self.mean
-        out[missing] = 0.0
-        if self.has_missing:
-            out[missing, -1] = 1.0
-        return out
-
-    def bin_phi(self) -> FloatArray:
-        table = np.append(self.values, np.nan)
-        X = np.zeros((len(table), self.column + 1))
-        X[:, self.column] = table
-        return self.phi(X)
-
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """A category, as codes 0 .. n_levels - 1; the last step is for missing cells, if there were
-    any. A code that is not among them (-1: never seen) adds nothing."""
-
-    column: int
-    n_levels: int
-    has_missing: bool
-    mean: FloatArray
-
-    @property
-    def n_steps(self) -> int:
-        return self.n_levels + self.has_missing
-
-    @property
-    def n_bins(self) -> int:
-        return self.n_levels + 2  # missing, never seen
-
-    def codes(self, X: FloatArray) -> IntArray:
-        x = X[:, self.column]
-        known = np.where((x >= 0) & (x < self.n_levels), x, self.n_levels + 1)
-        return np.where(np.isnan(x), self.n_levels, known).astype(np.intp)
-
-    def phi(self, X: FloatArray) -> FloatArray:
-        return self.bin_phi()[self.codes(X)]
-
-    def bin_phi(self) -> FloatArray:
-        out = np.eye(self.n_bins, self.n_steps)
-        out -= self.mean
-        first_without = self.n_levels + self.has_missing
-        out[first_without:] = 0.0
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two columns at once: a grid of cells between the thresholds of each.
-
-    first, second : ascending thresholds of a number, or None for a category, whose levels
-    are the cells;  n_first, n_second : cells along each side, the last of either for missing
-    (and never seen) ones, which add nothing.
-    """
-
-    columns: tuple[int, int]
-    first: FloatArray | None
-    second: FloatArray | None
-    n_first: int
-    n_second: int
-    mean: FloatArray
-
-    @property
-    def n_steps(self) -> int:
-        return (self.n_first - 1) * (self.n_second - 1)
-
-    @property
-    def n_bins(self) -> int:
-        return self.n_first * self.n_second
-
-    def codes(self, X: FloatArray) -> IntArray:
-        a = _cell(X[:, self.columns[0]], self.first, self.n_first)
-        return a * self.n_second + _cell(X[:, self.columns[1]], self.second, self.n_second)
-
-    def phi(self, X: FloatArray) -> FloatArray:
-        return self.bin_phi()[self.codes(X)]
-
-    def bin_phi(self) -> FloatArray:
-        a = _cell_phi(self.n_first, self.first is not None)
-        b = _cell_phi(self.n_second, self.second is not None)
-        out = (a[:, None, :, None] * b[None, :, None, :]).reshape(self.n_bins, self.n_steps)
-        out -= self.mean
-        known = np.add.outer(
-            np.arange(self.n_first) == self.n_first - 1,
-            np.arange(self.n_second) == self.n_second - 1,
-        )
-        out[known.ravel()] = 0.0
-        return out
-
-
-def _cell(x: FloatArray, thresholds: FloatArray | None, n_cells: int) -> IntArray:
-    if thresholds is not None:
-        return np.where(np.isnan(x), n_cells - 1, np.searchsorted(thresholds, x, "right"))
-    return np.where((x >= 0) & (x < n_cells - 1), x, n_cells - 1).astype(np.intp)
-
-
-def _cell_phi(n_cells: int, ordered: bool) -> FloatArray:
-    """(n_cells, n_cells - 1): steps up to a cell, or the cell itself; missing is all zero."""
-    square = np.tri(n_cells - 1) if ordered else np.eye(n_cells - 1)
-    return np.vstack([square, np.zeros(n_cells - 1)])
-
-
-Part: TypeAlias = "Curve | Levels | Pair"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +55,11 @@ class SplineLift:
             np.intp
         )
 
+    def by_part(self) -> Iterator[tuple[Part, slice]]:
+        """Each part, and where its steps are among all of them."""
+        for part, start in zip(self.parts, self.step_start.tolist()[:-1], strict=True):
+            yield part, slice(start, start + part.n_steps)
+
     def __call__(self, X: Any) -> FloatArray:
         """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
         if getattr(X, "format", None) is not None:
@@ -222,8 +72,8 @@ class SplineLift:
         """What each column of a row adds to the score of a plane, (n_columns,); of what a pair
         adds, one half goes to either of its columns."""
         by_column = np.zeros(self.n_columns)
-        for part, start in zip(self.parts, self.step_start[:-1], strict=True):
-            value = part.phi(row[None, :])[0] @ weights[start : start + part.n_steps]
+        for part, steps in self.by_part():
+            value = part.phi(row[None, :])[0] @ weights[steps]
             columns = part.columns if isinstance(part, Pair) else (part.column,)
             for column in columns:
                 by_column[column] += value / len(columns)
@@ -273,18 +123,18 @@ class Binned:
     def __matmul__(self, right: FloatArray) -> FloatArray:
         """(n_rows, n_outputs) @ (n_outputs, n) by looking up."""
         out = np.zeros((len(self), *right.shape[1:]))
-        for part, start, codes in self._by_part():
-            out += (part.bin_phi() @ right[start : start + part.n_steps])[codes]
+        for part, steps, codes in self._by_part():
+            out += (part.bin_phi() @ right[steps])[codes]
         return out
 
     def __rmatmul__(self, left: FloatArray) -> FloatArray:
         """(n, n_rows) @ (n_rows, n_outputs) by counting."""
         rows = np.atleast_2d(left)
         out = np.zeros((len(rows), self.lift.n_outputs))
-        for part, start, codes in self._by_part():
+        for part, steps, codes in self._by_part():
             at = codes.astype(np.intp)
             sums = np.stack([np.bincount(at, row, part.n_bins) for row in rows])
-            out[:, start : start + part.n_steps] = sums @ part.bin_phi()
+            out[:, steps] = sums @ part.bin_phi()
         return out.reshape(*left.shape[:-1], self.lift.n_outputs)
 
     def group_sums(self, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
@@ -293,15 +143,15 @@ class Binned:
         ``G @ self`` with G[g, i] = weight[i] where row i is of group g.
         """
         out = np.zeros((n_groups, self.lift.n_outputs))
-        for part, start, codes in self._by_part():
+        for part, steps, codes in self._by_part():
             mass = np.bincount(group * part.n_bins + codes, weight, n_groups * part.n_bins)
             sums = mass.reshape(n_groups, part.n_bins)
-            out[:, start : start + part.n_steps] = sums @ part.bin_phi()
+            out[:, steps] = sums @ part.bin_phi()
         return out
 
-    def _by_part(self) -> list[tuple[Part, int, IntArray]]:
-        starts = self.lift.step_start[:-1]
-        return list(zip(self.lift.parts, starts.tolist(), self.codes.T, strict=True))
+    def _by_part(self) -> Iterator[tuple[Part, slice, IntArray]]:
+        for (part, steps), codes in zip(self.lift.by_part(), self.codes.T, strict=True):
+            yield part, steps, codes
 
 
 # --- fitting ---

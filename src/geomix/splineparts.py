@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.curves import Curve, Levels, Pair, Part
 from geomix.errors import ModelFileError
 from geomix.schema import Table
 from geomix.shelf import LARGEST_FLOAT, LARGEST_WEIGHT, Shelf
-from geomix.spline import Curve, Levels, Pair, Part, SplineLift
+from geomix.spline import SplineLift
 
 MOST_BINS = 2**16
 CURVE, LEVELS, PAIR = 0, 1, 2

@@ -6,19 +6,24 @@ or on another device. Whoever has ``terms`` can be descended on.
 
 Sums of parts are added in a tree whose shape depends on the number of parts alone, so equal
 parts give equal bits, in whatever order and on whatever machine they were worked out.
+
+``NumpyRows`` are rows in an array, by the reference functions; their native twin is in ``native``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from geomix.arrays import FloatArray
-from geomix.objective import BatchTerms
+from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix
+from geomix.objective import BatchTerms, batch_terms, cross_entropy
+from geomix.picked import blocks
 from geomix.planes import Planes
+from geomix.pooling import pool
+from geomix.spline import Binned
 
 Addable = TypeVar("Addable", bound=Any)
 
@@ -29,6 +34,41 @@ class Sums(Protocol):
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
         """Loss, gradients and usage at ``planes``, as weighted sums over all rows."""
         ...
+
+
+class NumpyRows:
+    """Rows with codes and weights, by the reference functions; dense ones block by block, so that
+    the scores of all rows by all planes are never in memory at once."""
+
+    def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
+        self._rows = X, y, weight
+
+    def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
+        first, *rest = (
+            batch_terms(planes, sharpness, *block, label_smoothing) for block in self._blocks()
+        )
+        return sum(rest, first)
+
+    def cross_entropy(self, planes: Planes, sharpness: float) -> float:
+        found = [
+            (cross_entropy(planes, sharpness, *block), block[2].sum()) for block in self._blocks()
+        ]
+        losses, masses = np.transpose(found)
+        return float(np.average(losses, weights=masses))
+
+    def class_scores(self, planes: Planes, sharpness: float) -> FloatArray:
+        """s_c before calibration, (n_rows, n_classes)."""
+        return np.concatenate(
+            [pool(planes.scores(X), planes.class_start, sharpness)[0] for X, _, _ in self._blocks()]
+        )
+
+    def _blocks(self) -> Iterator[tuple[Matrix, IntArray, FloatArray]]:
+        X, y, weight = self._rows
+        if isinstance(X, (CenteredSparse, Binned)) or len(X) == 0:
+            yield X, y, weight
+            return
+        for rows, block in blocks(X):
+            yield block, y[rows], weight[rows]
 
 
 def tree_sum(parts: Iterable[Addable]) -> Addable:

@@ -6,9 +6,7 @@ classes, and a sample. Surveys add, so parts may be looked at one after another 
 
     survey of the table = survey(part 1) + survey(part 2) + ...
 
-The sample is the rows with the smallest keys, where a row's key is a hash of the seed and of its
-place in the whole table: a uniform sample, the same for every way to cut the table into parts.
-Of every class at least ``FEWEST_OF_A_CLASS`` rows are in it; weights make up for that.
+The sample (``sampling.py``) is the same for every way to cut the table into parts.
 """
 
 from __future__ import annotations
@@ -23,18 +21,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.columns import Labels, infinity_error, schema_of
+from geomix.columns import Labels, infinity_error
 from geomix.errors import SchemaError
+from geomix.frames import schema_of, taken
 from geomix.labels import check_labels, check_weights, plain_labels
 from geomix.levels import FEWEST_SIGHTS, learn_levels
 from geomix.moments import Moments, moments_of
+from geomix.sampling import Sample, as_labels, chosen_rows, row_keys
 from geomix.schema import Column, Table
 from geomix.table import is_single, read_columns
 
-# Enough to choose a model by (16,000 train, 4,000 judge), and little enough that the features
-# of a Fourier lift, the widest of all, leave room in half a gigabyte.
-ROWS_IN_SAMPLE = 20_000
-FEWEST_OF_A_CLASS = 200
 # Of a column with more levels than this the lightest are forgotten on the way: they are at most
 # part of "(other)". It bounds the memory that a column of identifiers can take.
 MOST_LEVELS_COUNTED = 100_000
@@ -112,65 +108,6 @@ class Classes:
                     "when the table was first read. Fit again on a table at rest."
                 )
         return np.array([code_of[label] for label in found.tolist()], dtype=np.intp)[place]
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows by the smallest of their ``keys``; columns of numbers, or of labels with None for
-    missing. y : labels."""
-
-    keys: Any
-    columns: list[Any]
-    y: Any
-    weight: FloatArray
-
-    def __add__(self, other: Sample) -> Sample:
-        if len(other.keys) == 0 or len(self.keys) == 0:
-            return self if len(other.keys) == 0 else other
-        pairs = zip(self.columns, other.columns, strict=True)
-        return Sample(
-            np.concatenate([self.keys, other.keys]),
-            [_joined(one, two) for one, two in pairs],
-            np.concatenate([self.y, other.y]),
-            np.concatenate([self.weight, other.weight]),
-        ).kept()
-
-    @property
-    def bar(self) -> Any:
-        """The key above which no row comes into the sample but for its class, or None yet."""
-        return self.keys[ROWS_IN_SAMPLE - 1] if len(self.keys) >= ROWS_IN_SAMPLE else None
-
-    def kept(self) -> Sample:
-        """The rows that belong into the sample, by key."""
-        chosen = chosen_rows(self.keys, self.y)
-        columns = [column[chosen] for column in self.columns]
-        return Sample(self.keys[chosen], columns, self.y[chosen], self.weight[chosen])
-
-
-def chosen_rows(keys: Any, y: Any, bar: Any = None) -> IntArray:
-    """Rows with the smallest keys of all, and of every class; by key. Rows with a key above
-    ``bar`` are known not to be among the smallest of all."""
-    order = np.argsort(keys)
-    smallest = order[:ROWS_IN_SAMPLE]
-    if bar is not None:
-        smallest = smallest[keys[smallest] <= bar]
-    chosen = np.zeros(len(keys), dtype=bool)
-    chosen[smallest] = True
-    if len(smallest) < len(keys):
-        for label in np.unique(y):
-            chosen[order[np.flatnonzero(y[order] == label)[:FEWEST_OF_A_CLASS]]] = True
-    return order[chosen[order]]
-
-
-def _joined(one: Any, two: Any) -> Any:
-    if one.dtype == object or two.dtype == object:
-        one, two = (_as_labels(column) for column in (one, two))
-    return np.concatenate([one, two])
-
-
-def _as_labels(column: Any) -> Any:
-    """A column of nothing but missing cells is a column of labels as well."""
-    return column if column.dtype == object else np.full(len(column), None, dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +201,7 @@ class Survey:
             if column.kind == "number":
                 rows[:, j] = cells
             else:
-                labels = _as_labels(cells).tolist()
+                labels = as_labels(cells).tolist()
                 rows[:, j] = [np.nan if cell is None else column.code(cell) for cell in labels]
         return rows
 
@@ -333,23 +270,6 @@ def labels_and_weights(part: Part) -> tuple[Any, FloatArray, IntArray | None]:
     y, weight = y[used], weight[used]
     check_labels(y, "y")
     return y, weight, used
-
-
-def row_keys(places: Any, seed: int) -> Any:
-    """One pseudo-random uint64 for each row, of its place in the table (splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = (places + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def taken(X: Any, rows: IntArray) -> Any:
-    if isinstance(X, np.ndarray):
-        return X[rows]
-    return X.iloc[rows] if hasattr(X, "iloc") else X.take(rows)
 
 
 def _numbers_of(columns: Any, n_rows: int) -> FloatArray:

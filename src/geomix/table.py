@@ -21,18 +21,14 @@ from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.columns import (
     Labels,
     check_integers,
-    check_names_unique,
     infinity_error,
     is_category,
-    is_frame,
-    is_plain,
     label_column,
     missing_error,
-    names_differ,
     number_column,
-    schema_of,
 )
 from geomix.errors import InvalidParameterError, SchemaError
+from geomix.frames import check_names_unique, is_frame, is_plain, names_differ, schema_of
 from geomix.picked import blocks
 from geomix.schema import Table, numbers_table
 

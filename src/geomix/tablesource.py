@@ -19,9 +19,10 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.errors import DataQualityWarning, TableFileError
+from geomix.sampling import row_keys
 from geomix.spool import spooled
 from geomix.sums import Sums
-from geomix.survey import Classes, Part, Survey, row_keys, survey_part
+from geomix.survey import Classes, Part, Survey, survey_part
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
 from geomix.tablefile.classes import (
     MOST_PLACES,

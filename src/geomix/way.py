@@ -19,21 +19,16 @@ import numpy as np
 from geomix import kernel
 from geomix.arrays import FloatArray, IntArray
 from geomix.expand import NUMBER, Expand, expanded, make_expand
+from geomix.frames import taken
 from geomix.kernel import TrainingRows, training_rows
-from geomix.lift import (
-    CELLS_FOR_SINGLE,
-    LARGEST_SINGLE,
-    Lift,
-    PassThrough,
-    Standardize,
-)
+from geomix.lift import CELLS_FOR_SINGLE, Lift, PassThrough, Standardize
 from geomix.picked import all_rows, blocks
 from geomix.preparation import Known
 from geomix.recipe import Recipe
 from geomix.rows import SMALLEST_SPREAD
 from geomix.schema import Table
 from geomix.spline import Binned, SplineLift
-from geomix.survey import Classes, Part, Survey, labels_and_weights, taken
+from geomix.survey import Classes, Part, Survey, labels_and_weights
 
 # Features of one block: large enough to be worth a call, small enough to stay in the cache from
 # their making to their use (a pass over a million rows of 50: 0.20 s, with 2**22 0.49 s).
@@ -131,15 +126,10 @@ def way_for(
         and many
         and expand is None
         and not isinstance(standardize, PassThrough)
-        and np.abs(_scaled(standardize, limits)).max(initial=0.0) <= LARGEST_SINGLE
+        and standardize.fits_single(limits)
     )
     dtype = np.float32 if single else np.float64
     return Way(survey.table, survey.classes, expand, standardize, lift, dtype, class_weight, exact)
-
-
-def _scaled(standardize: Standardize, limits: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):
-        return (limits[:, standardize.kept] - standardize.mean) / standardize.scale
 
 
 def known_from(survey: Survey, recipe: Recipe) -> Known:

@@ -4,7 +4,7 @@
     from geomix.export.onnx import to_onnx              # needs geomix[onnx]
     from geomix.export.sklearn_onnx import register     # so does this
 
-All of them write down the same few tables, which ``additive`` makes of a model.
+All of them write down the same few tables, which ``terms`` makes of a model.
 """
 
 from geomix.export.c_source import to_c

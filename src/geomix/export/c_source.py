@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from geomix.export.additive import AdditiveModel, Curve, Grid, Levels, Line, additive
 from geomix.export.c_code import (
     ADD,
     ANGLES,
@@ -24,11 +23,18 @@ from geomix.export.c_code import (
     POOLING,
     PUBLIC,
 )
+from geomix.export.terms import AdditiveModel, Grid, as_terms
 from geomix.model import GeometricMixture
 
 NUMBERS_PER_LINE = 4
 PLAIN_BYTES = (string.ascii_letters + string.digits + " _-.,:;=+()/<>").encode()
 LONGEST_TEXT = 4000  # C99 promises 4095 characters in a string
+# How the file counts the terms of each kind, and which of their fields it has arrays of.
+TABLES = {
+    "line": ("N_LINES", "column", "mean", "scale", "weights", "missing"),
+    "curve": ("N_CURVES", "column", "start", "knots", "values", "missing"),
+    "levels": ("N_LEVELS", "column", "start", "values", "missing"),
+}
 
 
 def to_c(model: GeometricMixture, prefix: str = "") -> str:
@@ -51,7 +57,7 @@ def to_c(model: GeometricMixture, prefix: str = "") -> str:
     """
     if not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
         raise ValueError(f"Got prefix={prefix!r}; expected letters, digits and _ as C names have.")
-    facts = additive(model)
+    facts = as_terms(model)
     parts = [
         _opening(facts, prefix),
         _names(facts, prefix),
@@ -156,9 +162,7 @@ def _tables(facts: AdditiveModel) -> str:
     made = [
         _array("double", "bias", facts.bias),
         _array("int", "class_start", facts.class_start),
-        *_line_tables([term for term in facts.terms if isinstance(term, Line)]),
-        *_curve_tables([term for term in facts.terms if isinstance(term, Curve)]),
-        *_level_tables([term for term in facts.terms if isinstance(term, Levels)]),
+        *(table for kind in TABLES for table in _term_tables(kind, facts)),
         *_grid_tables([term for term in facts.terms if isinstance(term, Grid)]),
     ]
     if facts.fourier is not None:
@@ -169,36 +173,19 @@ def _tables(facts: AdditiveModel) -> str:
     return "\n".join(piece for piece in made if piece)
 
 
-def _line_tables(lines: list[Line]) -> list[str]:
-    return [
-        _count("N_LINES", lines),
-        _array("int", "line_column", [term.column for term in lines]),
-        _array("double", "line_mean", [term.mean for term in lines]),
-        _array("double", "line_scale", [term.scale for term in lines]),
-        _array("double", "line_weights", _flat(term.weights for term in lines)),
-        _array("double", "line_missing", _flat(term.missing for term in lines)),
-    ]
-
-
-def _curve_tables(curves: list[Curve]) -> list[str]:
-    return [
-        _count("N_CURVES", curves),
-        _array("int", "curve_column", [term.column for term in curves]),
-        _array("int", "curve_start", _starts(len(term.knots) for term in curves)),
-        _array("double", "curve_knots", _flat(term.knots for term in curves)),
-        _array("double", "curve_values", _flat(term.values for term in curves)),
-        _array("double", "curve_missing", _flat(term.missing for term in curves)),
-    ]
-
-
-def _level_tables(levels: list[Levels]) -> list[str]:
-    return [
-        _count("N_LEVELS", levels),
-        _array("int", "levels_column", [term.column for term in levels]),
-        _array("int", "levels_start", _starts(len(term.values) for term in levels)),
-        _array("double", "levels_values", _flat(term.values for term in levels)),
-        _array("double", "levels_missing", _flat(term.missing for term in levels)),
-    ]
+def _term_tables(kind: str, facts: AdditiveModel) -> list[str]:
+    """How many terms of a kind there are, and what they hold, term after term; ``start`` says
+    where the values of each begin."""
+    count, *names = TABLES[kind]
+    terms: list[Any] = [term for term in facts.terms if term.kind == kind]
+    made = [_count(count, terms)]
+    for name in names:
+        if name == "start":
+            made.append(_array("int", f"{kind}_start", _starts(len(one.values) for one in terms)))
+        else:
+            held = "int" if name == "column" else "double"
+            made.append(_array(held, f"{kind}_{name}", _flat(getattr(one, name) for one in terms)))
+    return made
 
 
 def _grid_tables(grids: list[Grid]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.export.additive import AdditiveModel, Curve, Grid, Line, Term, additive
+from geomix.export.terms import AdditiveModel, Curve, Grid, Line, Term, as_terms
 from geomix.model import GeometricMixture
 from geomix.schema import Column
 
@@ -32,7 +32,7 @@ def to_json(model: GeometricMixture) -> str:
     >>> document["format"], len(document["terms"]), document["class_start"]
     ('geomix-json', 4, [0, 1, 2, 3])
     """
-    return json.dumps(json_facts(additive(model)), separators=(",", ":"), allow_nan=False)
+    return json.dumps(json_facts(as_terms(model)), separators=(",", ":"), allow_nan=False)
 
 
 def schema() -> dict[str, Any]:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from geomix.export.additive import AdditiveModel, additive
 from geomix.export.onnx_graph import (
     DOUBLE,
     FLOAT,
@@ -27,6 +26,7 @@ from geomix.export.onnx_graph import (
     answers,
     category_kind,
 )
+from geomix.export.terms import AdditiveModel, as_terms
 from geomix.model import GeometricMixture
 
 try:
@@ -77,7 +77,7 @@ def to_onnx(model: GeometricMixture, *, double: bool = False, missing_text: str 
     >>> bool(abs(p - clf.predict_proba(X)).max() < 1e-6)
     True
     """
-    facts = additive(model)
+    facts = as_terms(model)
     graph = Collected()
     number = TensorProto.DOUBLE if double else TensorProto.FLOAT
     declared, inputs = _inputs(graph, facts, number, missing_text)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.export.additive import AdditiveModel, Curve, Grid, Levels, Line
+from geomix.export.terms import AdditiveModel, Curve, Grid, Levels, Line
 from geomix.lift import LARGEST_STANDARDIZED
 from geomix.schema import Column
 

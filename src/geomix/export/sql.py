@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from geomix.arrays import FloatArray
-from geomix.export.additive import AdditiveModel, Curve, Grid, Levels, Line, additive
+from geomix.export.terms import AdditiveModel, Curve, Grid, Levels, Line, as_terms
 from geomix.model import GeometricMixture
 from geomix.schema import Column
 
@@ -59,7 +59,7 @@ def to_sql(
     """
     if dialect not in DIALECTS:
         raise ValueError(f"Got dialect={dialect!r}; expected one of {', '.join(DIALECTS)}.")
-    facts = additive(model)
+    facts = as_terms(model)
     _refuse(facts, keep)
     kept = [quoted(name) for name in keep]
     function, computed_first = DIALECTS[dialect]

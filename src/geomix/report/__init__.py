@@ -2,10 +2,12 @@
 
     model.report(X, y, "report.html")
 
+    asked.py       the rows as the model answered them
     metrics.py     how good the answers are, with intervals
     sample.py      the rows that the page carries, and the ranges of its controls
     words.py       the summary
     pictures.py    where the lines, dots and bars of its pictures go
+    live.py        what the page's JavaScript works with
     facts.py       all of it as plain values
     page.py        plain values as HTML, with templates/
 

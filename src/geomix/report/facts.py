@@ -1,43 +1,32 @@
-"""Everything that a report says, as plain values: for the template, and for the page's JavaScript.
+"""Everything that a report says, as plain values for the template; ``live`` is for the JavaScript.
 
 ``facts`` asks the model; nothing after it does. Measures are over all rows given; what needs every
-plane for every row (cards, curves, rules) is over at most ``MOST_ROWS`` of them, drawn at random
-from one fixed stream, and the page says so.
+plane for every row (cards, curves, rules) is over at most ``asked.MOST_ROWS`` of them, drawn at
+random from one fixed stream, and the page says so.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from geomix import __version__
-from geomix.additive import NoShapes, additive
-from geomix.arrays import FloatArray, IntArray
-from geomix.cells import class_codes, encoded_rows, table_of
-from geomix.contributions import raw_column_of
-from geomix.export.additive import additive as exported
-from geomix.export.json_model import json_facts
+from geomix.additive import NoShapes
 from geomix.findings import CODES
-from geomix.geometry.counterfactual import counterfactual
 from geomix.geometry.regions import rules
 from geomix.global_explanation import GlobalExplanation, explain_global
 from geomix.model import GeometricMixture
 from geomix.plane_cards import PlaneCard
 from geomix.report import pictures
+from geomix.report.asked import Asked, ask
+from geomix.report.live import live_facts
 from geomix.report.metrics import Evaluation, evaluate
-from geomix.report.sample import (
-    SampledRow,
-    control_facts,
-    missing_shares,
-    sampled_rows,
-    taken,
-)
+from geomix.report.sample import control_facts
 from geomix.report.words import summary
-from geomix.small_tables import plain, printable
+from geomix.small_tables import plain
 
-MOST_ROWS = 4000
 MOST_CARDS = 24
 MOST_CARDS_OF_A_CLASS = 4
 MOST_CURVES = 12
@@ -46,19 +35,6 @@ MOST_CLASSES_IN_A_MATRIX = 16
 MOST_CONFUSIONS = 12
 MOST_RULES = 12
 TERMS_OF_A_RULE = 4
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """The rows as the model answered them. some : places of those for cards, curves and rules."""
-
-    model: GeometricMixture
-    X: Any
-    encoded: FloatArray
-    y: IntArray
-    P: FloatArray
-    predicted: IntArray
-    some: IntArray
 
 
 def facts(
@@ -73,7 +49,7 @@ def facts(
     ignore: Any,
 ) -> dict[str, Any]:
     """The whole report as plain values; ``live`` is what the page's JavaScript works with."""
-    asked = _ask(model, X, y)
+    asked = ask(model, X, y)
     told = _explained(asked, ignore)
     quality = evaluate(asked.P, asked.predicted, asked.y)
     reach = _reach(asked)
@@ -96,31 +72,15 @@ def facts(
         "rules": _rules(asked, told),
         "findings": [asdict(one) | {"kind": CODES[one.code]} for one in told.findings],
         "drift": None if X_new is None else plain(asdict(model.compare(X, X_new))),
-        "live": live_facts(asked, told, n_rows, n_counterfactuals),
+        "live": live_facts(asked, told, _order(told), n_rows, n_counterfactuals),
     }
 
 
-def _ask(model: GeometricMixture, X: Any, y: Any) -> _Asked:
-    encoded = encoded_rows(model, X)
-    codes = class_codes(model, y, len(encoded))
-    P = model.answer("predict_proba", encoded)
-    predicted = model.answer("class_scores", encoded).argmax(axis=1)
-    some = np.arange(len(codes))
-    if len(some) > MOST_ROWS:
-        some = np.sort(np.random.default_rng(0).choice(len(some), MOST_ROWS, replace=False))
-    return _Asked(model, X, encoded, codes, P, predicted, some)
+def _explained(asked: Asked, ignore: Any) -> GlobalExplanation:
+    return explain_global(asked.model, *asked.some_rows, n_columns=5, ignore=ignore)
 
 
-def _explained(asked: _Asked, ignore: Any) -> GlobalExplanation:
-    return explain_global(asked.model, *_some_rows(asked), n_columns=5, ignore=ignore)
-
-
-def _some_rows(asked: _Asked) -> tuple[Any, Any]:
-    """Raw rows and labels for what is not made from all rows."""
-    return taken(asked.X, asked.some), asked.model.classes[asked.y[asked.some]]
-
-
-def _reach(asked: _Asked) -> list[tuple[float, float]]:
+def _reach(asked: Asked) -> list[tuple[float, float]]:
     """Range of each number over the rows, (0, 1) of each category."""
     controls = control_facts(asked.model, asked.encoded)
     return [(one.get("low", 0.0), one.get("high", 1.0)) for one in controls]
@@ -263,14 +223,14 @@ def _card_columns(
     return made
 
 
-def _rules(asked: _Asked, told: GlobalExplanation) -> dict[str, Any]:
+def _rules(asked: Asked, told: GlobalExplanation) -> dict[str, Any]:
     """The regions of the planes that answer most, as rules; or why there are none."""
     order = sorted(range(len(told.cards)), key=lambda p: -(told.cards[p].usage or 0.0))
     n_used = sum(bool(card.n_rows) for card in told.cards)
     try:
         found = rules(
             asked.model,
-            *_some_rows(asked),
+            *asked.some_rows,
             planes=order[: min(MOST_RULES, n_used)],
             max_terms=TERMS_OF_A_RULE,
         )
@@ -284,86 +244,3 @@ def _rules(asked: _Asked, told: GlobalExplanation) -> dict[str, Any]:
         for one in used
     ]
     return {"rules": made, "n_left_out": max(n_used - MOST_RULES, 0), "reason": None}
-
-
-# --- the living part ---
-
-
-def live_facts(
-    asked: _Asked, told: GlobalExplanation, n_rows: int, n_counterfactuals: int
-) -> dict[str, Any]:
-    """``model`` as ``geomix.export.to_json`` has it; ``reading``: texts, ranges, units and rows."""
-    model = asked.model
-    rows = sampled_rows(asked.P, asked.predicted, asked.y, n_rows)
-    reading = {
-        "classes": [printable(str(label)) for label in model.classes.tolist()],
-        "columns": _live_columns(asked),
-        "order": _order(told),
-        "planes": [printable(card.name) for card in told.cards],
-        "rows": [
-            _live_row(asked, row, with_counterfactual=i < n_counterfactuals)
-            for i, row in enumerate(rows)
-        ],
-    }
-    return {"model": json_facts(exported(model)), "reading": reading}
-
-
-def _live_columns(asked: _Asked) -> list[dict[str, Any]]:
-    model = asked.model
-    units = _units(model)
-    shares = missing_shares(model)
-    made = []
-    for j, control in enumerate(control_facts(model, asked.encoded)):
-        column = table_of(model).columns[j]
-        made.append(
-            control
-            | {
-                "name": printable(column.name),
-                "levels": [printable(name) for name in column.level_names],
-                "unit": units[j],
-                "missing_share": shares[j],
-                "can_be_missing": bool(np.isnan(asked.encoded[:, j]).any()),
-            }
-        )
-    return made
-
-
-def _units(model: GeometricMixture) -> list[float]:
-    """One standard deviation of each number, by which distances count."""
-    if model.lift.kind != "fourier":
-        return [float(shape.scale) for shape in additive(model).shapes]
-    units = np.ones(model.n_features)
-    units[raw_column_of(model)] = model.standardize.scale
-    return units.tolist()
-
-
-def _live_row(asked: _Asked, row: SampledRow, *, with_counterfactual: bool) -> dict[str, Any]:
-    cells = [None if np.isnan(cell) else cell for cell in asked.encoded[row.place].tolist()]
-    told = {"place": row.place, "kind": row.kind, "cells": cells, "true": int(asked.y[row.place])}
-    if with_counterfactual:
-        told["counterfactual"] = _counterfactual(asked, row.place)
-    return told
-
-
-def _counterfactual(asked: _Asked, place: int) -> dict[str, Any] | None:
-    """The nearest row of another class, as changes of encoded cells; None for a model without."""
-    model = asked.model
-    try:
-        found = counterfactual(model, taken(asked.X, np.array([place])))
-    except NoShapes:
-        return None
-    columns = table_of(model).columns
-    changes = []
-    for name, (_, after) in found.changes.items():
-        j = model.columns.index(name)
-        is_number = columns[j].kind == "number"
-        changes.append([j, float(after) if is_number else columns[j].code(after)])
-    return plain(
-        {
-            "status": found.status,
-            "distance": found.distance,
-            "lower_bound": found.lower_bound,
-            "is_nearest": found.is_nearest,
-            "changes": changes,
-        }
-    )

@@ -98,14 +98,3 @@ def missing_shares(model: GeometricMixture) -> list[float]:
         if expand.is_indicator[output] and numbers[j]:
             shares[j] = standardize.mean[place]
     return shares.tolist()
-
-
-def taken(X: Any, places: IntArray) -> Any:
-    """Some rows of a frame, an array, a sparse matrix or a list of rows, of the same kind."""
-    if hasattr(X, "iloc"):
-        return X.iloc[places]
-    if isinstance(X, (list, tuple)):
-        return np.array(X, dtype=object)[places]
-    if hasattr(X, "column_names") and hasattr(X, "take"):  # an Arrow table
-        return X.take(places)
-    return (X.tocsr() if hasattr(X, "tocsr") else X)[places]

@@ -6,7 +6,8 @@
 
 Expanding, standardising, rotating and the lift are all folded into the terms, exactly but for
 rounding. A term reads one column (a pair: two) and has a value for a missing cell; a level never
-seen adds nothing, unless the column has the level ``other``, which then is the last.
+seen adds nothing, unless the column has the level ``other``, which then is the last. These are
+tables to be written down; ``additive.py`` has the same sums as shapes to be asked.
 
     Line     weights * clip((x - mean) / scale, -1e150, 1e150)
     Curve    values at the knots, linear between them, constant beyond
@@ -24,13 +25,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
-from geomix.lift import FourierLift, Standardize
+from geomix import curves
+from geomix.arrays import FloatArray
+from geomix.cells import table_of
+from geomix.column_sums import ColumnSums, column_sums
+from geomix.lift import FourierLift
 from geomix.model import GeometricMixture
-from geomix.schema import Column, Table, numbers_table
-from geomix.spline import Curve as SplineCurve
-from geomix.spline import Levels as SplineLevels
-from geomix.spline import Pair as SplinePair
+from geomix.schema import Column, Table
 from geomix.spline import SplineLift
 
 
@@ -116,10 +117,10 @@ class AdditiveModel:
         return made
 
 
-def additive(model: GeometricMixture) -> AdditiveModel:
+def as_terms(model: GeometricMixture) -> AdditiveModel:
     """The model as sums over its raw columns."""
     planes, lift = model.planes, model.lift
-    table = numbers_table(model.columns) if model.table is None else model.table
+    table = table_of(model)
     fourier = None
     if isinstance(lift, SplineLift):
         terms, bias = _spline_terms(lift, planes.weights, table), planes.biases
@@ -150,83 +151,58 @@ def _affine_terms(
     model: GeometricMixture, table: Table, weights: FloatArray
 ) -> tuple[list[Term], FloatArray]:
     """Terms of sums ``weights`` (m, n_standardised) over standardised columns, and a bias."""
-    columns = _over_columns(model.standardize, weights)
+    sums = column_sums(model, weights)
     bias = np.zeros(len(weights))
     if model.expand is None:
         zero = np.zeros(len(weights))
-        return [columns.line(j, j, zero) for j in model.standardize.kept.tolist()], bias
+        return [_line(sums, j, j, zero) for j in model.standardize.kept.tolist()], bias
     terms: list[Term] = []
     for j, column in enumerate(table.columns):
-        outputs = np.flatnonzero(model.expand.column_of == j)
-        if not columns.weights[:, outputs].any():
+        outputs = np.flatnonzero(sums.column_of == j)
+        if not sums.weights[:, outputs].any():
             continue
         # What the column can hold, cell by cell, through the library's own expansion. A number is
         # tried at its mean, where it adds nothing and only the column "missing" speaks.
-        number = float(columns.mean[outputs[0]])
+        number = float(sums.mean[outputs[0]])
         cells = np.zeros((column.n_levels + 2, len(table)))
         cells[:, j] = [*range(column.n_levels), number, np.nan]
-        added = columns.added(model.expand(cells), outputs)
+        added = sums.added(model.expand(cells), outputs)
         present, missing = added[-2:]
         if column.kind == "category":
             terms.append(Levels(j, added[:-2], missing))
         else:
             bias = bias + present
-            terms.append(columns.line(j, int(outputs[0]), missing - present))
+            terms.append(_line(sums, j, int(outputs[0]), missing - present))
     return terms, bias
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Sums ``weights`` (m, n_columns) of (x - mean) / scale; constant columns weigh nothing."""
-
-    weights: FloatArray
-    mean: FloatArray
-    scale: FloatArray
-
-    def added(self, X: FloatArray, some: IntArray) -> FloatArray:
-        """What some of the columns add to the sums, (n_rows, m); NaN adds nothing."""
-        U = (X[:, some] - self.mean[some]) / self.scale[some]
-        added: FloatArray = np.where(np.isnan(U), 0.0, U) @ self.weights[:, some].T
-        return added
-
-    def line(self, column: int, at: int, missing: FloatArray) -> Line:
-        """The term of a raw column that stands at position ``at`` of these."""
-        mean, scale = float(self.mean[at]), float(self.scale[at])
-        return Line(column, mean, scale, self.weights[:, at], missing)
-
-
-def _over_columns(standardize: Standardize, weights: FloatArray) -> _Columns:
-    """The same sums over all columns, before some are left out and the rest is rotated."""
-    if standardize.rotation is not None:
-        weights = weights @ standardize.rotation
-    n_columns, kept = standardize.n_columns, standardize.kept
-    whole = np.zeros((len(weights), n_columns))
-    mean, scale = np.zeros(n_columns), np.ones(n_columns)
-    whole[:, kept], mean[kept], scale[kept] = weights, standardize.mean, standardize.scale
-    return _Columns(whole, mean, scale)
+def _line(sums: ColumnSums, column: int, at: int, missing: FloatArray) -> Line:
+    """The term of a raw column whose number is the expanded column ``at``."""
+    mean, scale = float(sums.mean[at]), float(sums.scale[at])
+    return Line(column, mean, scale, sums.weights[:, at], missing)
 
 
 # --- the spline lift ---
 
 
 def _spline_terms(lift: SplineLift, weights: FloatArray, table: Table) -> list[Term]:
-    return [
-        _spline_term(part, weights[:, start : start + part.n_steps].T, len(table))
-        for part, start in zip(lift.parts, lift.step_start[:-1], strict=True)
-    ]
+    return [_spline_term(part, weights[:, steps].T, len(table)) for part, steps in lift.by_part()]
 
 
-def _spline_term(part: Any, weights: FloatArray, n_columns: int) -> Term:
+def _spline_term(part: curves.Part, weights: FloatArray, n_columns: int) -> Term:
     """weights : (n_steps, m) of one part."""
-    if isinstance(part, SplinePair):
+    if isinstance(part, curves.Pair):
         values = part.bin_phi() @ weights
         return Grid(part.columns, (part.first, part.second), (part.n_first, part.n_second), values)
-    is_curve = isinstance(part, SplineCurve)
-    places = part.knots if is_curve else np.arange(part.n_levels)
+    if isinstance(part, curves.Curve):
+        values = _phi_at(part, part.knots, n_columns) @ weights
+        return Curve(part.column, part.knots, values[:-1], values[-1])
+    values = _phi_at(part, np.arange(part.n_levels), n_columns) @ weights
+    return Levels(part.column, values[:-1], values[-1])
+
+
+def _phi_at(part: curves.Curve | curves.Levels, places: Any, n_columns: int) -> FloatArray:
+    """phi of some cells of the part's column, and of a missing one."""
     cells = np.zeros((len(places) + 1, n_columns))
     cells[:, part.column] = np.append(places, np.nan)
-    values = part.phi(cells) @ weights
-    if is_curve:
-        return Curve(part.column, part.knots, values[:-1], values[-1])
-    assert isinstance(part, SplineLevels)
-    return Levels(part.column, values[:-1], values[-1])
+    return part.phi(cells)

@@ -1,0 +1,198 @@
+"""The rows of one fit: how many are held out, which teach a candidate and which judge it.
+
+A ``Task`` is what stays the same through a fit. Its rows are split once or folded, as
+``hold_out_plan`` says of their number; ``Folds`` are where candidates are measured and where the
+winner is trained for good, alone or as the members of a committee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.budget import wanted_planes
+from geomix.folds import Candidate, Fold
+from geomix.history import History
+from geomix.order import Direction, read_directions
+from geomix.preparation import Known, Preparation, prepare
+from geomix.recipe import Recipe
+from geomix.rows import (
+    Rows,
+    class_weighted,
+    column_range,
+    distinct_rows,
+    stratified_folds,
+    stratified_split,
+)
+from geomix.schema import Table
+from geomix.streams import stream
+
+# With fewer distinct rows than this nothing is held out.
+FEWEST_ROWS_TO_HOLD_OUT = 50
+# More rows than this, to train on or held out, do not make the choice better, only slower.
+MOST_ROWS_TO_CHOOSE_FROM = 20_000
+# A committee evens out which of many good optima training fell into; many rows leave few.
+MEMBERS = 8
+MOST_ROWS_FOR_COMMITTEE = 20_000
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """How rows are held out: one split or so many folds, and the handicap of a richer model
+    (in standard errors of the comparison; see ``selection``)."""
+
+    n_folds: int
+    handicap: float
+
+
+def hold_out_plan(n_rows: int, *, refit: bool) -> HoldOut:
+    """One small validation part would choose at random, so few rows are cross-validated."""
+    if n_rows >= 1000 or not refit:
+        return HoldOut(1, 0.0)
+    return HoldOut(5, 1.0) if n_rows >= 300 else HoldOut(10, 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What stays the same through one fit."""
+
+    rows: Rows
+    valid: Rows | None
+    table: Table
+    n_classes: int
+    wanted: IntArray | None
+    recipe: Recipe
+    seed: int
+    directions: tuple[Direction, ...]
+    known: Known | None = None
+
+    @property
+    def mass(self) -> FloatArray:
+        """(n_classes,) weight of the rows of each class, with its factor."""
+        return np.bincount(self.rows.y, self.rows.weight, self.n_classes) * 1.0
+
+    @property
+    def refit(self) -> bool:
+        """Whether the final planes learn from all rows, rather than from a part of them."""
+        return self.valid is None and self.recipe.refit
+
+    @property
+    def hold_out(self) -> HoldOut:
+        return hold_out_plan(len(self.rows), refit=self.refit)
+
+    def prepared(self, rows: Rows, held_out: Rows | None = None) -> Preparation:
+        return prepare(
+            rows,
+            held_out,
+            self.table,
+            self.n_classes,
+            self.wanted,
+            self.recipe,
+            self.seed,
+            self.directions,
+            self.known,
+        )
+
+
+def task_of(
+    rows: Rows,
+    table: Table,
+    classes: Any,
+    recipe: Recipe,
+    seed: int,
+    valid: Rows | None,
+    class_weight: FloatArray | None,
+) -> Task:
+    """The task of fitting ``rows`` by ``recipe``: repeats merged, what is "auto" settled."""
+    if class_weight is not None:
+        rows = class_weighted(rows, class_weight)
+        valid = None if valid is None else class_weighted(valid, class_weight)
+    if recipe.early_stopping == "auto":
+        judged = valid is not None or not recipe.refit or recipe.solver == "adam"
+        recipe = replace(recipe, early_stopping="calibrated" if judged else "off")
+    return Task(
+        distinct_rows(rows, column_range(rows.X)),
+        valid,
+        table,
+        len(classes),
+        wanted_planes(recipe.n_planes, classes),
+        recipe,
+        seed,
+        read_directions(recipe.monotone, table, classes),
+    )
+
+
+def splits_of(task: Task, history: History) -> list[tuple[IntArray, IntArray]]:
+    """Indices of training and held-out rows: one split or several folds; none where the user
+    brought rows to judge by, or has too few."""
+    rows = task.rows
+    if task.valid is not None:
+        return []
+    if len(rows) < FEWEST_ROWS_TO_HOLD_OUT:
+        history.notes.append(
+            f"Only {len(rows)} distinct rows: nothing was held out, so lift and penalty were not "
+            "chosen by measurement and probabilities were not calibrated."
+        )
+        return []
+    rng = stream(task.seed, "holdout")
+    if task.hold_out.n_folds > 1:
+        splits = stratified_folds(rows.y, task.hold_out.n_folds, rng)
+    else:
+        splits = [stratified_split(rows.y, task.recipe.validation_fraction, rng)]
+    return [(train, valid) for train, valid in splits if len(valid)]
+
+
+@dataclass(eq=False)
+class Folds:
+    """Where candidates are measured, and where the winner is trained for good.
+
+    The folds of a cross-validation share the preparation of the final training, which knows
+    all rows but looks at no label's prediction. Rows of a single split are worth more: there
+    the training part is prepared by itself.
+    """
+
+    task: Task
+    splits: list[tuple[IntArray, IntArray]]
+
+    @property
+    def can_measure(self) -> bool:
+        return bool(self.splits) or self.task.valid is not None
+
+    @cached_property
+    def final(self) -> Fold:
+        task = self.task
+        if task.refit or not self.splits:
+            return Fold(task.prepared(task.rows, task.valid))
+        train, valid = self.splits[0]
+        return Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
+
+    def to_measure_on(self) -> list[Fold]:
+        task = self.task
+        if len(self.splits) > 1:
+            return [Fold(self.final.preparation, *split) for split in self.splits]
+        train, valid = self.splits[0] if self.splits else (np.arange(len(task.rows)), None)
+        if len(train) <= MOST_ROWS_TO_CHOOSE_FROM and not task.refit:
+            return [self.final]
+        judge = task.valid if valid is None else task.rows.take(self._sampled(valid))
+        return [Fold(task.prepared(task.rows.take(self._sampled(train)), judge))]
+
+    def without_each_part(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
+        """Rows of each member of a committee, and those left out; none for a single model."""
+        task, preparation = self.task, self.final.preparation
+        wanted = task.recipe.n_members
+        if wanted == "auto":
+            wanted = MEMBERS if len(task.rows) <= MOST_ROWS_FOR_COMMITTEE else 1
+        several = preparation.clusters_of(candidate.n_planes).planes_per_class.max() > 1
+        if candidate.lift != "spline" or not several or not task.refit or wanted == 1:
+            return []
+        return stratified_folds(task.rows.y, wanted, stream(task.seed, "members"))
+
+    def _sampled(self, index: IntArray) -> IntArray:
+        if len(index) <= MOST_ROWS_TO_CHOOSE_FROM:
+            return index
+        share, rng = MOST_ROWS_TO_CHOOSE_FROM / len(index), stream(self.task.seed, "sample")
+        return index[stratified_split(self.task.rows.y[index], share, rng)[1]]

@@ -1,0 +1,107 @@
+"""What the page's JavaScript works with: the exported model, and what it takes to read it.
+
+The page answers from the document that ``geomix.export.to_json`` writes; beside it there are only
+texts, ranges, units and the rows that it shows, as encoded cells.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomix.additive import NoShapes, additive
+from geomix.cells import table_of
+from geomix.contributions import raw_column_of
+from geomix.export.json_model import json_facts
+from geomix.export.terms import as_terms
+from geomix.frames import taken
+from geomix.geometry.counterfactual import counterfactual
+from geomix.global_explanation import GlobalExplanation
+from geomix.model import GeometricMixture
+from geomix.report.asked import Asked
+from geomix.report.sample import SampledRow, control_facts, missing_shares, sampled_rows
+from geomix.small_tables import plain, printable
+
+
+def live_facts(
+    asked: Asked, told: GlobalExplanation, order: list[int], n_rows: int, n_counterfactuals: int
+) -> dict[str, Any]:
+    """``model`` as ``geomix.export.to_json`` has it; ``reading``: texts, ranges, units and rows.
+
+    order : the columns, those that matter most first.
+    """
+    model = asked.model
+    rows = sampled_rows(asked.P, asked.predicted, asked.y, n_rows)
+    reading = {
+        "classes": [printable(str(label)) for label in model.classes.tolist()],
+        "columns": _live_columns(asked),
+        "order": order,
+        "planes": [printable(card.name) for card in told.cards],
+        "rows": [
+            _live_row(asked, row, with_counterfactual=i < n_counterfactuals)
+            for i, row in enumerate(rows)
+        ],
+    }
+    return {"model": json_facts(as_terms(model)), "reading": reading}
+
+
+def _live_columns(asked: Asked) -> list[dict[str, Any]]:
+    model = asked.model
+    units = column_units(model)
+    shares = missing_shares(model)
+    made = []
+    for j, control in enumerate(control_facts(model, asked.encoded)):
+        column = table_of(model).columns[j]
+        made.append(
+            control
+            | {
+                "name": printable(column.name),
+                "levels": [printable(name) for name in column.level_names],
+                "unit": units[j],
+                "missing_share": shares[j],
+                "can_be_missing": bool(np.isnan(asked.encoded[:, j]).any()),
+            }
+        )
+    return made
+
+
+def column_units(model: GeometricMixture) -> list[float]:
+    """One standard deviation of each number, by which distances count."""
+    if model.lift.kind != "fourier":
+        return [float(shape.scale) for shape in additive(model).shapes]
+    units = np.ones(model.n_features)
+    units[raw_column_of(model)] = model.standardize.scale
+    return units.tolist()
+
+
+def _live_row(asked: Asked, row: SampledRow, *, with_counterfactual: bool) -> dict[str, Any]:
+    cells = [None if np.isnan(cell) else cell for cell in asked.encoded[row.place].tolist()]
+    told = {"place": row.place, "kind": row.kind, "cells": cells, "true": int(asked.y[row.place])}
+    if with_counterfactual:
+        told["counterfactual"] = _counterfactual(asked, row.place)
+    return told
+
+
+def _counterfactual(asked: Asked, place: int) -> dict[str, Any] | None:
+    """The nearest row of another class, as changes of encoded cells; None for a model without."""
+    model = asked.model
+    try:
+        found = counterfactual(model, taken(asked.X, np.array([place])))
+    except NoShapes:
+        return None
+    columns = table_of(model).columns
+    changes = []
+    for name, (_, after) in found.changes.items():
+        j = model.columns.index(name)
+        is_number = columns[j].kind == "number"
+        changes.append([j, float(after) if is_number else columns[j].code(after)])
+    return plain(
+        {
+            "status": found.status,
+            "distance": found.distance,
+            "lower_bound": found.lower_bound,
+            "is_nearest": found.is_nearest,
+            "changes": changes,
+        }
+    )
