@@ -40,7 +40,7 @@ except ImportError as error:
 __all__ = ["ClusterError", "DaskGeometricMixtureClassifier"]
 
 # Sums of so many partitions are added by one task.
-BRANCHES = 8
+BRANCHES = 16
 LOOK_EVERY = 1.0  # seconds between looks at whether there are workers left
 
 
