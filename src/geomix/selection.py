@@ -53,8 +53,11 @@ HOPELESS = 1.5
 # Unless a step of the penalty takes its loss down by this factor.
 CATCHING_UP = 0.8
 FEWEST_ROWS_TO_TELL = 50
-# Another number of planes that starts within this factor of the best gets a penalty of its own.
-PROMISING = 1.02
+# On many rows what starts within this factor of the best is searched further: another number of
+# planes, several planes, a kernel (whose width matters more).
+PROMISING_NUMBER = 1.02
+PROMISING_PLANES = 1.05
+PROMISING_KERNEL = 1.1
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
 
@@ -202,6 +205,12 @@ class _Search:
         """So far behind the best of any kind that no penalty will bring it forward."""
         return self.best is not None and start.loss > HOPELESS * self.best.loss
 
+    def is_behind(self, start: Measured, factor: float) -> bool:
+        """So far behind the best of any kind that searching on is not worth its time; on few rows,
+        where it takes little, only what is hopeless is given up."""
+        best = self.best
+        return self.handicap == 0.0 and best is not None and start.loss > factor * best.loss
+
     def finalists(self, lifts: tuple[str, ...]) -> Iterator[Measured]:
         """The best of every kind of model, simple kinds first."""
         if self.recipe.n_planes != "auto":
@@ -263,7 +272,11 @@ class _Search:
         start = self.by_tens(start)
         if self.is_hopeless(start):
             return
-        best = self.tuned(self.best_width(self.best_relief(start)))
+        start = self.best_relief(start)
+        if self.is_behind(start, PROMISING_PLANES):
+            yield start
+            return
+        best = self.tuned(self.best_width(start))
         yield best
         more, fewer = [n for n in counts if n > first], [n for n in counts if n < first]
         for others, l2_factor in ((more, 10.0**-0.5), (fewer[::-1], 10.0**0.5)):
@@ -283,7 +296,7 @@ class _Search:
         if self.recipe.l2 == "auto":
             changed = _step(changed, l2_factor) or changed
         start = self.best_relief(self.measure(changed))
-        return start if start.loss >= PROMISING * best.loss else self.tuned(start)
+        return start if start.loss >= PROMISING_NUMBER * best.loss else self.tuned(start)
 
     def best_relief(self, start: Measured) -> Measured:
         tried = [self.measure(replace(start.candidate, relief=one)) for one in self._reliefs]
@@ -296,6 +309,8 @@ class _Search:
     def searched(self, start: Measured) -> Measured:
         """Width and penalty: a kernel needs its width first, a curve its penalty."""
         if start.candidate.lift != "spline":
+            if self.is_behind(start, PROMISING_KERNEL):
+                return start
             return self.tuned(self.best_width(start))
         return self.tuned(self.best_width(self.by_tens(start)))
 
