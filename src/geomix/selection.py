@@ -58,6 +58,8 @@ FEWEST_ROWS_TO_TELL = 50
 PROMISING_NUMBER = 1.02
 PROMISING_PLANES = 1.05
 PROMISING_KERNEL = 1.1
+# Nats per row that a richer kind of model has to win to be worth reading.
+WORTH_IT = 0.0005
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
 
@@ -146,11 +148,11 @@ def choose_candidate(
         assert search.best is not None
         finalists.append(search.best)
     winner = _simplest_of_the_best(finalists, handicap)
-    why = _why(winner, finalists, handicap) + ended
+    why = _why(winner, finalists) + ended
     return Choice(winner, list(search.measured.values()), why)
 
 
-def _why(winner: Measured, finalists: list[Measured], handicap: float) -> str:
+def _why(winner: Measured, finalists: list[Measured]) -> str:
     """The winner beside the best of the others, in a sentence."""
     chosen = f"Chosen: {winner.name}, held-out loss {winner.loss:.4f}"
     others = [one for one in finalists if one.candidate != winner.candidate]
@@ -161,10 +163,7 @@ def _why(winner: Measured, finalists: list[Measured], handicap: float) -> str:
     rival = f"{second.name}: {second.loss:.4f}, {abs(gap.mean):.4f} ± {gap.error:.4f}"
     if gap.mean >= 0.0:
         return f"{chosen}. Next best: {rival} behind."
-    return (
-        f"{chosen}. Better, but within {handicap:g} standard errors, which is too little to "
-        f"prefer the richer model: {rival} ahead."
-    )
+    return f"{chosen}. Better, but by too little to prefer the richer model: {rival} ahead."
 
 
 @dataclass(frozen=True)
@@ -409,15 +408,16 @@ def _step_gamma(candidate: Candidate, factor: float) -> Candidate | None:
 
 
 def _simplest_of_the_best(finalists: list[Measured], handicap: float) -> Measured:
-    """The first finalist that is not worse than the best by more than the handicap."""
+    """The first finalist that is not worse than the best by more than the handicap, or by too
+    little to matter."""
     best = min(finalists, key=lambda m: m.loss)
-    return next(one for one in finalists if _is_level(one, best, handicap))
+    return next(one for one in finalists if _is_level(one, best, handicap, WORTH_IT))
 
 
-def _is_level(other: Measured, best: Measured, n_errors: float) -> bool:
+def _is_level(other: Measured, best: Measured, n_errors: float, at_least: float = 0.0) -> bool:
     """Whether ``other`` is worse by at most so many standard errors of the paired difference."""
     excess = _excess(other.row_losses, best.row_losses, best.row_weights)
-    return excess.mean <= n_errors * excess.error
+    return excess.mean <= max(n_errors * excess.error, at_least)
 
 
 def _measure(
