@@ -59,7 +59,7 @@ PROMISING_NUMBER = 1.02
 PROMISING_PLANES = 1.05
 PROMISING_KERNEL = 1.1
 # Nats per row that a richer kind of model has to win to be worth reading.
-WORTH_IT = 0.0005
+WORTH_IT = 0.001
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
 
@@ -308,9 +308,8 @@ class _Search:
     def searched(self, start: Measured) -> Measured:
         """Width and penalty: a kernel needs its width first, a curve its penalty."""
         if start.candidate.lift != "spline":
-            if self.is_behind(start, PROMISING_KERNEL):
-                return start
-            return self.tuned(self.best_width(start))
+            wide = self.best_width(start)
+            return wide if self.is_behind(wide, PROMISING_KERNEL) else self.tuned(wide)
         return self.tuned(self.best_width(self.by_tens(start)))
 
     def best_width(self, start: Measured) -> Measured:
