@@ -53,11 +53,10 @@ HOPELESS = 1.5
 # Unless a step of the penalty takes its loss down by this factor.
 CATCHING_UP = 0.8
 FEWEST_ROWS_TO_TELL = 50
-# On many rows what starts within this factor of the best is searched further: another number of
-# planes, several planes, a kernel (whose width matters more).
+# On many rows what is within this factor of the best is searched further: the number of several
+# planes; their penalty and knots, and those of a kernel that has its width.
 PROMISING_NUMBER = 1.02
-PROMISING_PLANES = 1.05
-PROMISING_KERNEL = 1.1
+PROMISING = 1.05
 # Nats per row that a richer kind of model has to win to be worth reading.
 WORTH_IT = 0.001
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
@@ -252,6 +251,8 @@ class _Search:
             return self.tuned(self.measure(default_candidate(self.recipe, lift="linear")))
         # One plane has found the width and penalty already. Several planes take the most time
         # of all, and where they start behind no penalty has brought them forward.
+        if self.is_behind(simple, PROMISING):
+            return simple
         start = self.measure(replace(simple.candidate, n_planes=None))
         return start if start.loss >= simple.loss else self.tuned(start)
 
@@ -272,11 +273,13 @@ class _Search:
         if self.is_hopeless(start):
             return
         start = self.best_relief(start)
-        if self.is_behind(start, PROMISING_PLANES):
+        if self.is_behind(start, PROMISING):
             yield start
             return
         best = self.tuned(self.best_width(start))
         yield best
+        if self.is_behind(best, PROMISING_NUMBER):
+            return
         more, fewer = [n for n in counts if n > first], [n for n in counts if n < first]
         for others, l2_factor in ((more, 10.0**-0.5), (fewer[::-1], 10.0**0.5)):
             for n_planes in others:
@@ -309,7 +312,7 @@ class _Search:
         """Width and penalty: a kernel needs its width first, a curve its penalty."""
         if start.candidate.lift != "spline":
             wide = self.best_width(start)
-            return wide if self.is_behind(wide, PROMISING_KERNEL) else self.tuned(wide)
+            return wide if self.is_behind(wide, PROMISING) else self.tuned(wide)
         return self.tuned(self.best_width(self.by_tens(start)))
 
     def best_width(self, start: Measured) -> Measured:
