@@ -57,7 +57,7 @@ FEWEST_ROWS_TO_TELL = 50
 # planes; their penalty and knots, and those of a kernel that has its width.
 PROMISING_NUMBER = 1.02
 PROMISING = 1.05
-# Nats per row that a richer kind of model has to win to be worth reading.
+# Nats per row that several spline planes have to win to be worth reading.
 WORTH_IT = 0.001
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
@@ -81,6 +81,11 @@ class Measured:
     @property
     def loss(self) -> float:
         return float(np.average(self.row_losses, weights=self.row_weights))
+
+    @property
+    def is_rich(self) -> bool:
+        """Several spline planes per class, each with curves of its own."""
+        return self.candidate.lift == "spline" and (self.candidate.n_planes or 1) > 1
 
     @property
     def name(self) -> str:
@@ -410,16 +415,19 @@ def _step_gamma(candidate: Candidate, factor: float) -> Candidate | None:
 
 
 def _simplest_of_the_best(finalists: list[Measured], handicap: float) -> Measured:
-    """The first finalist that is not worse than the best by more than the handicap, or by too
-    little to matter."""
+    """The first finalist that is not worse than the best by more than the handicap; not several
+    spline planes where those win too little to matter."""
     best = min(finalists, key=lambda m: m.loss)
-    return next(one for one in finalists if _is_level(one, best, handicap, WORTH_IT))
+    plain = [one for one in finalists if not one.is_rich]
+    if best.is_rich and plain and min(one.loss for one in plain) <= best.loss + WORTH_IT:
+        return _simplest_of_the_best(plain, handicap)
+    return next(one for one in finalists if _is_level(one, best, handicap))
 
 
-def _is_level(other: Measured, best: Measured, n_errors: float, at_least: float = 0.0) -> bool:
+def _is_level(other: Measured, best: Measured, n_errors: float) -> bool:
     """Whether ``other`` is worse by at most so many standard errors of the paired difference."""
     excess = _excess(other.row_losses, best.row_losses, best.row_weights)
-    return excess.mean <= max(n_errors * excess.error, at_least)
+    return excess.mean <= n_errors * excess.error
 
 
 def _measure(
