@@ -8,8 +8,9 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator
+from geomix import GeometricMixtureClassifier, estimator, selection
 from geomix.deadline import Deadline
+from geomix.folds import Candidate
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +137,50 @@ def test_knots_by_hand_stay_as_they_are():
 def test_one_candidate_has_no_rival(moons):
     clf = GeometricMixtureClassifier(lift="linear", n_planes=1, l2=1e-3, random_state=0)
     assert "nothing else was in the running" in clf.fit(*moons).history_.choice
+
+
+def measured(loss, **candidate):
+    """A finalist with that loss on each of a thousand held-out rows."""
+    made = Candidate(l2=1e-3, **candidate)
+    return selection.Measured(made, 2, np.full(1000, loss), np.ones(1000), 1.0, 10)
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.0008, 1), (0.0012, 12)])
+def test_several_spline_planes_have_to_win_something_worth_reading(gain, taken):
+    one = measured(0.3, lift="spline", n_planes=1)
+    several = measured(0.3 - gain, lift="spline", n_planes=12)
+    winner = selection._simplest_of_the_best([one, several], handicap=0.0)
+    assert winner.candidate.n_planes == taken
+
+
+def test_among_plain_models_every_gain_counts_where_rows_are_many():
+    linear = measured(0.3000, lift="linear", n_planes=1)
+    curves = measured(0.2999, lift="spline", n_planes=1)
+    several = measured(0.2995, lift="spline", n_planes=12)
+    winner = selection._simplest_of_the_best([linear, curves, several], handicap=0.0)
+    assert winner is curves
+
+
+@pytest.fixture(scope="module")
+def parity():
+    """Three columns of three levels; the class is the parity of their sum, which no sum of curves
+    can tell, and wrong in one row of ten."""
+    rng = np.random.default_rng(0)
+    levels = rng.integers(0, 3, (2000, 3))
+    wrong = rng.random(2000) < 0.1
+    return levels + 0.01 * rng.standard_normal(levels.shape), (levels.sum(axis=1) + wrong) % 2
+
+
+def test_spline_planes_are_searched_from_twelve(parity):
+    clf = GeometricMixtureClassifier(lift="spline", random_state=0).fit(*parity)
+    counts = [trial.n_planes // 2 for trial in clf.history_.trials]
+    assert counts.index(12) < min(counts.index(n) for n in (4, 32) if n in counts)
+    assert set(counts) <= {1, 4, 12, 32}
+    assert clf.score(*parity) > 0.87
+    alone = GeometricMixtureClassifier(lift="spline", n_planes=1, random_state=0).fit(*parity)
+    assert alone.score(*parity) < 0.7
+
+
+def test_max_planes_bounds_the_search(parity):
+    clf = GeometricMixtureClassifier(lift="spline", max_planes=11, random_state=0).fit(*parity)
+    assert max(trial.n_planes for trial in clf.history_.trials) == 2 * 4
