@@ -266,22 +266,10 @@ class _Search:
         counts = [n for n in RICH_PLANES if n <= self.recipe.max_planes]
         if not counts:
             return
-        one = simple.candidate
-        if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
-            one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
         first = min(counts[-1], RICH_PLANES[0] if self.handicap > 0.0 else FIRST_OF_MANY_ROWS)
-        start = self.measure(replace(one, n_planes=first, relief=self._reliefs[0]))
-        # On few rows the search would find the luckiest of many, and take the longest.
-        if self.handicap > 0.0 and start.loss >= simple.loss:
+        best = self._several(simple, first)
+        if best is None:
             return
-        start = self.by_tens(start)
-        if self.is_hopeless(start):
-            return
-        start = self.best_relief(start)
-        if self.is_behind(start, PROMISING):
-            yield start
-            return
-        best = self.tuned(self.best_width(start))
         yield best
         if self.is_behind(best, PROMISING_NUMBER):
             return
@@ -295,6 +283,21 @@ class _Search:
                 yield best
             if best.candidate.n_planes != first:
                 return
+
+    def _several(self, simple: Measured, n_planes: int) -> Measured | None:
+        """So many spline planes, from what one has found; None where they have no chance."""
+        one = simple.candidate
+        if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
+            one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
+        start = self.measure(replace(one, n_planes=n_planes, relief=self._reliefs[0]))
+        # On few rows the search would find the luckiest of many, and take the longest.
+        if self.handicap > 0.0 and start.loss >= simple.loss:
+            return None
+        start = self.by_tens(start)
+        if self.is_hopeless(start):
+            return None
+        start = self.best_relief(start)
+        return start if self.is_behind(start, PROMISING) else self.tuned(self.best_width(start))
 
     def _with_planes(self, best: Measured, n_planes: int, l2_factor: float) -> Measured:
         """Another number of planes. A plane that answers for fewer rows is penalised more
@@ -374,19 +377,20 @@ class _Search:
                 break
         return best
 
+    def by_half_tens(self, middle: Measured) -> Measured:
+        """The best of a penalty and its neighbours at half a step."""
+        steps = [_step(middle.candidate, factor) for factor in (10.0**0.5, 10.0**-0.5)]
+        tried = [self.measure(one) for one in steps if one is not None]
+        return min([middle, *tried], key=lambda m: m.loss)
+
     def tuned(self, start: Measured) -> Measured:
         """The penalty stepped by ten, for a spline by less once more, and then as strong as it
         may be on few rows."""
         if self.recipe.l2 != "auto" or self.is_hopeless(start):
             return start
         best = start if start.candidate.lift == "spline" else self.by_tens(start)
-        if best.candidate.lift == "spline" and self.handicap == 0.0:
-            middle = best
-            for factor in (10.0**0.5, 10.0**-0.5):
-                if stepped := _step(middle.candidate, factor):
-                    best = min(best, self.measure(stepped), key=lambda m: m.loss)
         if self.handicap == 0.0:
-            return best
+            return self.by_half_tens(best) if best.candidate.lift == "spline" else best
         chosen = best
         while stepped := _step(chosen.candidate, 10.0):
             stronger = self.measure(stepped)
