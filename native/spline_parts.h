@@ -166,8 +166,9 @@ struct SplinePart {
 // All parts side by side.
 class SplineParts {
   public:
-    void add(SplinePart part)
+    void add(SplinePart part, double unit = 1.0)
     {
+        unit_.insert(unit_.end(), static_cast<std::size_t>(part.n_steps), unit);
         first_step_.push_back(first_step_.back() + part.n_steps);
         first_bin_.push_back(first_bin_.back() + part.n_bins);
         parts_.push_back(std::move(part));
@@ -189,7 +190,7 @@ class SplineParts {
             std::fill(steps.begin(), steps.end(), Lanes());
             for (Index p = 0; p < used; ++p)
                 for (Index k = 0; k < n_steps(); ++k)
-                    steps[k].at[p] = weights[(first + p) * n_steps() + k];
+                    steps[k].at[p] = unit_[k] * weights[(first + p) * n_steps() + k];
             auto* bins = reinterpret_cast<Bin*>(tables.data() + first * n_bins());
             for (Index j = 0; j < n_parts(); ++j)
                 parts_[j].expand(steps.data() + first_step_[j], bins + first_bin_[j], room.data());
@@ -208,13 +209,14 @@ class SplineParts {
                 parts_[j].collect(bins + first_bin_[j], steps + first_step_[j], room);
             for (Index p = 0; p < std::min(TILE, n_planes - first); ++p)
                 for (Index k = 0; k < n_steps(); ++k)
-                    weights[(first + p) * n_steps() + k] = steps[k].at[p];
+                    weights[(first + p) * n_steps() + k] = unit_[k] * steps[k].at[p];
         }
     }
 
   private:
     std::vector<SplinePart> parts_;
     std::vector<Index> first_step_ = {0}, first_bin_ = {0};
+    Vector unit_;  // (n_steps,)
 };
 
 }  // namespace geomix

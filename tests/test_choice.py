@@ -184,3 +184,16 @@ def test_spline_planes_are_searched_from_twelve(parity):
 def test_max_planes_bounds_the_search(parity):
     clf = GeometricMixtureClassifier(lift="spline", max_planes=11, random_state=0).fit(*parity)
     assert max(trial.n_planes for trial in clf.history_.trials) == 2 * 4
+
+
+def test_dear_planes_that_start_behind_are_left(monkeypatch):
+    """A line tells two classes apart, and twelve planes per class do no better."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 4))
+    y = (X[:, 0] + rng.logistic(size=1500) > 0.0).astype(int)
+    n_rich = []
+    for dear in (np.inf, 0.0):
+        monkeypatch.setattr(selection, "DEAR_LOOKUPS", dear)
+        trials = GeometricMixtureClassifier(random_state=0).fit(X, y).history_.trials
+        n_rich.append(sum(trial.n_planes > 2 and trial.lift == "spline" for trial in trials))
+    assert n_rich[0] > n_rich[1] == 1

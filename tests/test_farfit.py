@@ -316,7 +316,14 @@ def test_class_weights_and_prior_correction_work_as_in_memory(table):
 
 
 @pytest.mark.parametrize(
-    "setting", [{"solver": "adam"}, {"n_members": 5}, {"refit": False}, {"early_stopping": "plain"}]
+    "setting",
+    [
+        {"solver": "adam"},
+        {"n_members": 5},
+        {"refit": False},
+        {"early_stopping": "plain"},
+        {"weigh_columns": True},
+    ],
 )
 def test_what_needs_rows_in_memory_is_refused_by_name(table, setting):
     with pytest.raises(InvalidParameterError, match=next(iter(setting))):

@@ -68,7 +68,8 @@ def every(values):
 
 
 def test_every_field_of_the_recipe_is_tested_here():
-    tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, "n_planes", "n_knots", "monotone"}
+    by_hand = {"n_planes", "n_knots", "monotone", "weigh_columns"}
+    tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, *by_hand}
     assert tested == {field.name for field in fields(Recipe)}
 
 
@@ -100,6 +101,13 @@ def test_monotone_columns_leave_fourier_out():
 @pytest.mark.parametrize("value", [1, 0, -3, 249, 2.0, "many", None, True])
 def test_knots_are_a_count_that_leaves_room_for_bins(value):
     refuses("n_knots", value, '"auto" or an integer between 2 and 248')
+
+
+@pytest.mark.parametrize("value", [1, 0.5, "both", None, np.array([True])])
+def test_columns_are_weighed_or_not_or_both_are_tried(value):
+    assert Recipe().weigh_columns == "auto"
+    assert Recipe(weigh_columns=np.True_).weigh_columns is True
+    refuses("weigh_columns", value, '"auto", True or False')
 
 
 @pytest.mark.parametrize(("name", "value"), every(CHOICES))

@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -264,6 +265,28 @@ def test_terms_of_codes_equal_those_of_the_lifted_rows(per_class, n_rows, pairs,
         assert rows.cross_entropy(planes, 6.0) == pytest.approx(
             dense.cross_entropy(planes, 6.0), rel=SCORES_BOUND
         )
+
+
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+def test_units_are_factors_on_the_steps_of_a_part(pairs, rng):
+    lift = some_lift(rng, pairs=pairs)
+    X = only_values_of(lift, some_table(300, rng))
+    units = rng.uniform(0.1, 3.0, len(lift.parts))
+    Phi = lift(X) * np.concatenate(
+        [np.full(part.n_steps, unit) for part, unit in zip(lift.parts, units, strict=True)]
+    )
+    binned = replace(kernel.binned(lift, X), units=tuple(units.tolist()))
+    right, left = rng.standard_normal((lift.n_outputs, 3)), rng.standard_normal((4, 300))
+    np.testing.assert_allclose(binned @ right, Phi @ right, atol=1e-11)
+    np.testing.assert_allclose(binned[5:9] @ right[:, 0], Phi[5:9] @ right[:, 0], atol=1e-11)
+    np.testing.assert_allclose(left @ binned, left @ Phi, atol=1e-11)
+    every = np.zeros(300, dtype=int)
+    np.testing.assert_allclose(binned.group_sums(every, left[0], 1)[0], left[0] @ Phi, atol=1e-11)
+    planes = some_planes([1, 4, 2], lift.n_outputs, rng)
+    y, weight = some_labels(300, 3, rng)
+    theirs = objective.batch_terms(planes, 6.0, Phi, y, weight, 0.02)
+    for rows in (kernel.training_rows(binned, y, weight), kernel.NumpyRows(binned, y, weight)):
+        assert_terms_equal(rows.terms(planes, 6.0, 0.02), theirs, Phi, weight)
 
 
 @pytest.mark.parametrize("n_parts", range(1, 14))

@@ -19,6 +19,7 @@ from geomix.calibration import PRIOR_SCALE, fit_temperature
 from geomix.epochs import Walk, adam_batch
 from geomix.errors import DataQualityWarning, InvalidParameterError
 from geomix.expand import expanded
+from geomix.features import Features
 from geomix.folds import Snapshot, Watch
 from geomix.history import History, Record
 from geomix.model import GeometricMixture
@@ -30,10 +31,19 @@ from geomix.streams import stream
 from geomix.training import train_planes
 
 
-def working_rows(model: GeometricMixture, rows: Rows) -> Rows:
-    """Encoded rows as the features that the model's planes are over."""
-    X = expanded(rows.X, model.expand) if is_dense(rows.X) else rows.X
-    return Rows(kernel.lifted(model.lift, model.standardize(X)), rows.y, rows.weight)
+def working_features(
+    model: GeometricMixture, before: History, rows: Rows, valid: Rows | None = None
+) -> Features:
+    """Encoded rows as the features that the model was trained on."""
+
+    def lifted(rows: Rows) -> Rows:
+        X = expanded(rows.X, model.expand) if is_dense(rows.X) else rows.X
+        return Rows(kernel.lifted(model.lift, model.standardize(X)), rows.y, rows.weight)
+
+    judges = None if valid is None else lifted(valid)
+    way = model.expand, model.standardize, model.lift
+    features = Features(*way, lifted(rows), judges, None)
+    return features if before.units is None else features.with_units(before.units)
 
 
 def go_on(
@@ -58,13 +68,14 @@ def go_on(
 
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
-        now = Snapshot(model.standardize, model.lift, planes, model.expand)
+        now = Snapshot(model.standardize, model.lift, features.expanded(planes), model.expand)
         return watch(record, lambda: now)
 
-    judges = None if valid is None else working_rows(model, valid)
+    features = working_features(model, before, rows, valid)
+    judges = features.held_out
     trained = train_planes(
-        model.planes,
-        working_rows(model, rows),
+        features.working(model.planes),
+        features.rows,
         judges,
         recipe,
         l2,
@@ -80,8 +91,10 @@ def go_on(
         init=before.init,
         l2=l2,
         relief=relief,
+        units=before.units,
     )
-    moved = replace(model, planes=trained.planes, sharpness=float(recipe.sharpness))
+    planes = features.expanded(trained.planes)
+    moved = replace(model, planes=planes, sharpness=float(recipe.sharpness))
     if judges is not None and recipe.calibrate:
         scores = judges.prepared.class_scores(trained.planes, recipe.sharpness)
         temperature = fit_temperature(scores, judges.y, judges.weight, PRIOR_SCALE)
@@ -129,8 +142,9 @@ def next_batch(
     relief = before.relief if recipe.relief == "auto" else float(recipe.relief)
     n_steps = 0 if walk is None else walk.state.n_steps
     order = stream(seed, "stream", n_steps).permutation(len(rows))
+    features = working_features(model, before, rows)
     planes, after, loss = adam_batch(
-        model.planes, walk, working_rows(model, rows), recipe, l2, relief, order
+        features.working(model.planes), walk, features.rows, recipe, l2, relief, order
     )
     if not (np.isfinite(loss) and np.isfinite(planes.as_vector()).all()):
         warnings.warn(
@@ -140,7 +154,8 @@ def next_batch(
             stacklevel=3,
         )
         return model, walk
-    return replace(model, planes=planes, sharpness=float(recipe.sharpness)), after
+    moved = features.expanded(planes)
+    return replace(model, planes=moved, sharpness=float(recipe.sharpness)), after
 
 
 def _label(model: GeometricMixture, code: Any) -> Any:

@@ -84,6 +84,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     relief : "auto" or float, default="auto"
         Share of the penalty that the mean plane of a class is spared, so that planes shrink
         towards it rather than towards zero. Paper: 0. "auto" tries 0 and 0.9 for spline planes.
+    weigh_columns : "auto" or bool, default="auto"
+        Penalise a column less the more it says by itself, as one spline plane per class tells; a
+        Fourier lift becomes finer along it. "auto" tries both, for spline and Fourier lifts whose
+        ``l2`` is chosen. Paper: False.
     usage_beta, usage_delta : float, default=0.5 and 0.01
         Usage-aware L2: plane p is penalised by l2 (1 + beta / (usage_p + delta)).
     usage_average : {"batch", "running"}, default="batch"
@@ -175,6 +179,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         sharpness_start: float = 3.0,
         l2: Any = "auto",
         relief: Any = "auto",
+        weigh_columns: Any = "auto",
         usage_beta: float = 0.5,
         usage_delta: float = 0.01,
         usage_average: str = "batch",
@@ -217,6 +222,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.sharpness_start = sharpness_start
         self.l2 = l2
         self.relief = relief
+        self.weigh_columns = weigh_columns
         self.usage_beta = usage_beta
         self.usage_delta = usage_delta
         self.usage_average = usage_average

@@ -139,13 +139,14 @@ def fit_far(
 
 
 def settled(recipe: Recipe) -> Recipe:
-    """The recipe as far rows allow it: L-BFGS, one member, all rows in the final training. Raises
-    InvalidParameterError for one that needs the rows in memory."""
+    """The recipe as far rows allow it: L-BFGS, one member, columns alike, all rows in the final
+    training. Raises InvalidParameterError for one that needs the rows in memory."""
     for name, value, expected in [
         ("solver", recipe.solver != "adam", '"auto" or "lbfgs"'),
         ("n_members", recipe.n_members in ("auto", 1), '"auto" or 1'),
         ("refit", recipe.refit, "True"),
         ("monotone", recipe.monotone is None, "None"),
+        ("weigh_columns", recipe.weigh_columns is not True, '"auto" or False'),
         ("early_stopping", recipe.early_stopping in ("auto", "off"), '"auto" or "off"'),
     ]:
         if not value:
@@ -153,7 +154,7 @@ def settled(recipe: Recipe) -> Recipe:
                 f"Got {name}={getattr(recipe, name)!r}; expected {expected} where the rows are "
                 "not all in memory."
             )
-    return replace(recipe, n_members=1)
+    return replace(recipe, n_members=1, weigh_columns=False)
 
 
 def _check_classes(survey: Survey) -> None:

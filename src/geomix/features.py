@@ -3,7 +3,8 @@
     phi (n_rows, n_lifted)  ->  phi B' (n_rows, rank),   planes w = B' v   back
 
 ``basis`` B spans the rows (``kernel.compressed``): an L2 penalty keeps planes in that span, and
-its rows are orthonormal, so training v is training w with fewer numbers.
+its rows are orthonormal, so training v is training w with fewer numbers. Spline features may have
+``units`` instead, a factor for each part: then w = units v.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from geomix.expand import Expand
 from geomix.lift import Lift, Standardize
 from geomix.planes import Planes
 from geomix.rows import Rows
+from geomix.spline import Binned
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +33,31 @@ class Features:
 
     def expanded(self, planes: Planes) -> Planes:
         """Planes over the lift's own features, from planes over these."""
-        if self.basis is None:
+        if self.basis is not None:
+            return replace(planes, weights=planes.weights @ self.basis)
+        if self.units is not None:
+            return replace(planes, weights=planes.weights * self.rows.X.step_units)
+        return planes
+
+    def working(self, planes: Planes) -> Planes:
+        """Planes over these features, from planes over the lift's own: not under a ``basis``."""
+        if self.units is None:
             return planes
-        return replace(planes, weights=planes.weights @ self.basis)
+        return replace(planes, weights=planes.weights / self.rows.X.step_units)
+
+    @property
+    def units(self) -> tuple[float, ...] | None:
+        """The factor on each part of a spline lift, or None."""
+        return self.rows.X.units if isinstance(self.rows.X, Binned) else None
+
+    def with_units(self, units: tuple[float, ...] | None) -> Features:
+        """The same features of a spline lift with other units of its parts."""
+        held_out = None if self.held_out is None else _with_units(self.held_out, units)
+        return replace(self, rows=_with_units(self.rows, units), held_out=held_out)
+
+
+def _with_units(rows: Rows, units: tuple[float, ...] | None) -> Rows:
+    return Rows(replace(rows.X, units=units), rows.y, rows.weight)
 
 
 def make_features(

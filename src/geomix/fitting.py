@@ -75,7 +75,7 @@ def fit_model(
         temperature = _temperature_of(members, left_out, recipe)
     else:
         temperature = _temperature(fitted, choice, recipe)
-    planes = fitted.features.expanded(committee([one.trained.planes for one in members]))
+    planes = committee([one.features.expanded(one.trained.planes) for one in members])
     per_class = planes.per_class // planes.n_members
     if task.wanted is not None and (per_class < task.wanted).any():
         fewer = classes[per_class < task.wanted].tolist()
@@ -244,7 +244,7 @@ def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History)
     history.records.extend(fitted.trained.records)
     history.stopped = fitted.trained.stopped
     history.l2, history.relief = candidate.l2, candidate.relief
-    history.init = fitted.init
+    history.init, history.units = fitted.init, fitted.features.units
     if unstable := final.preparation.clusters.unstable:
         history.notes.append(
             f"k-means did not repeat itself on class codes {list(unstable)}; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,12 +18,15 @@ from geomix.order import order_of
 from geomix.planes import Planes
 from geomix.preparation import Preparation
 from geomix.recipe import Recipe
+from geomix.relevance import part_strengths, units_of
 from geomix.rows import Rows
+from geomix.spline import SplineLift
 from geomix.streams import stream
 from geomix.training import train_planes
 from geomix.training_run import Trained
 
-# One plane that several will start from need not have converged.
+# One plane that several will start from, or that tells how much columns say, need not have
+# converged.
 ITERATIONS_ALONE = 50
 
 
@@ -34,7 +37,8 @@ class Candidate:
     gamma_factor : multiplies the kernel width that the user gave or the median distance
     suggests;  n_planes : per class, or None for what the budget or the user says;
     relief : share of the penalty that a class's mean plane is spared;
-    n_knots : most knots of a curve, under a spline lift.
+    n_knots : most knots of a curve, under a spline lift;  weighed : whether features are in units
+    of what their columns say (``relevance.py``).
     """
 
     lift: str
@@ -43,12 +47,17 @@ class Candidate:
     n_planes: int | None = None
     relief: float = 0.0
     n_knots: int | None = None
+    weighed: bool = False
 
     @property
     def alone(self) -> Candidate:
         """The same with one plane per class, which then has the penalty of the mean plane."""
         l2 = self.l2 * (1.0 - self.relief)
         return replace(self, l2=l2, n_planes=1, relief=0.0)
+
+
+# The model that tells how much each column says.
+TELLS = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +69,48 @@ class Fold:
     valid_index: IntArray | None = None
     trained: dict[Candidate, Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
+    _strengths: list[FloatArray] = field(default_factory=list)
+    _weighed: dict[tuple[Any, ...], Features] = field(default_factory=dict)
 
     @property
     def valid(self) -> Rows | None:
         """The rows that judge, standardised."""
         return self._judges(self.preparation.rows, self.preparation.held_out)
 
-    def features(self, candidate: Candidate) -> Features:
+    def features(self, candidate: Candidate, recipe: Recipe) -> Features:
         """The working features of a candidate's lift."""
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots
+        if candidate.weighed:
+            if key not in self._weighed:
+                strengths = self._column_strengths(recipe)
+                self._parts.clear()
+                self._weighed.clear()
+                self._weighed[key] = self._weighed_by(strengths, *key)
+            return self._weighed[key]
         if not self.preparation.has_made(*key):
             self._parts.clear()  # before the new ones are made: both at once may be too many
         return self.preparation.features(*key)
+
+    def _weighed_by(
+        self, strengths: FloatArray, lift: str, gamma_factor: float | None, n_knots: int | None
+    ) -> Features:
+        if lift != "spline":
+            return self.preparation.weighed_features(lift, gamma_factor, units_of(strengths))
+        plain = self.preparation.features(lift, n_knots=n_knots)
+        assert isinstance(plain.lift, SplineLift)
+        units = units_of(strengths[plain.lift.column_of])
+        return plain.with_units(tuple(units.tolist()))
+
+    def _column_strengths(self, recipe: Recipe) -> FloatArray:
+        """(n_columns,) how much each encoded column says, to the rows that train; zero for one
+        that is constant."""
+        if not self._strengths:
+            told = train_on_fold(TELLS, self, recipe, None, "choose", ITERATIONS_ALONE)
+            rows = self.parts(told.features)[0]
+            strengths = np.zeros(self.preparation.encoded.X.shape[1])
+            strengths[rows.X.lift.column_of] = part_strengths(told.trained.planes, rows)
+            self._strengths.append(strengths)
+        return self._strengths[0]
 
     def parts(self, features: Features) -> tuple[Rows, Rows | None]:
         """Features of the rows that train and of those that judge."""
@@ -139,7 +178,7 @@ def train_on_fold(
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
     preparation, seed = fold.preparation, fold.preparation.seed
-    features = fold.features(candidate)
+    features = fold.features(candidate, recipe)
     train, valid = fold.parts(features)
     start = _start(candidate, fold, recipe, train, phase)
 

@@ -35,7 +35,8 @@ class Record:
 class Trial:
     """One candidate that was measured on held-out rows, and how it did.
 
-    ``valid_loss`` is the negative log-likelihood after temperature scaling.
+    ``valid_loss`` is the negative log-likelihood after temperature scaling; ``weighed`` tells
+    whether columns were penalised by what they say (``weigh_columns``).
     """
 
     lift: str
@@ -47,6 +48,7 @@ class Trial:
     temperature: float
     n_iter: int
     chosen: bool = False
+    weighed: bool = False
 
 
 @dataclass
@@ -54,7 +56,8 @@ class History:
     """Steps of the final training, candidates tried before it, why the winner won, and notes on
     every fallback.
 
-    l2, relief : the penalty of the final training.
+    l2, relief : the penalty of the final training;  units : of the parts of a spline lift, where
+    columns were weighed.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -65,6 +68,7 @@ class History:
     init: str = ""
     l2: float = 0.0
     relief: float = 0.0
+    units: tuple[float, ...] | None = None
 
     @property
     def n_iter(self) -> int:

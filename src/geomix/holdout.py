@@ -18,6 +18,7 @@ from geomix.budget import wanted_planes
 from geomix.folds import Candidate, Fold
 from geomix.history import History
 from geomix.order import Direction, read_directions
+from geomix.picked import is_dense
 from geomix.preparation import Known, Preparation, prepare
 from geomix.recipe import Recipe
 from geomix.rows import (
@@ -114,6 +115,8 @@ def task_of(
     if recipe.early_stopping == "auto":
         judged = valid is not None or not recipe.refit or recipe.solver == "adam"
         recipe = replace(recipe, early_stopping="calibrated" if judged else "off")
+    if not is_dense(rows.X):  # no curve of a column can tell how much it says
+        recipe = replace(recipe, weigh_columns=False)
     return Task(
         distinct_rows(rows, column_range(rows.X)),
         valid,

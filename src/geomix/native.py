@@ -8,6 +8,7 @@ and of one type, and a spline lift part by part.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +60,9 @@ class NativeRows:
             self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
             self._solver = _native.SparseMinimizer
         elif isinstance(X, Binned):
-            self.packed = _native.BinnedRows(plain(X.codes), _spline_parts(X.lift), *labels)
+            self.packed = _native.BinnedRows(
+                plain(X.codes), _spline_parts(X.lift, X.units), *labels
+            )
             self._solver = _native.BinnedMinimizer
         elif X.dtype == np.float32:
             self.packed, self._solver = _native.Rows32(plain(X), *labels), _native.Minimizer32
@@ -283,19 +286,19 @@ def _spline_tables(lift: SplineLift) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _spline_parts(lift: SplineLift) -> Any:
-    """What training on bins needs to know: where each bin lies, and the means."""
+def _spline_parts(lift: SplineLift, units: tuple[float, ...] | None) -> Any:
+    """What training on bins needs to know: where each bin lies, the means, and the units."""
     parts = _native.SplineParts()
-    for part in lift.parts:
+    for part, unit in zip(lift.parts, units or itertools.repeat(1.0), strict=False):
         mean = _doubles(part.mean)
         if isinstance(part, Curve):
             interval, fraction = part.place(part.values)
-            parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean)
+            parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean, unit)
         elif isinstance(part, Levels):
-            parts.add_levels(part.n_levels, part.has_missing, mean)
+            parts.add_levels(part.n_levels, part.has_missing, mean, unit)
         else:
             ordered = part.first is not None, part.second is not None
-            parts.add_pair(part.n_first, part.n_second, *ordered, mean)
+            parts.add_pair(part.n_first, part.n_second, *ordered, mean, unit)
     return parts
 
 

@@ -9,13 +9,13 @@ are carried along and teach it nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from geomix.arrays import BoolArray, CenteredSparse, IntArray
+from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray
 from geomix.budget import Clusters, find_clusters
 from geomix.expand import Expand, expanded, fit_expand
 from geomix.features import Features, make_features
@@ -107,11 +107,17 @@ class Preparation:
         return self._split[n_planes]
 
     @cached_property
-    def typical_gamma(self) -> float:
-        """One over the median squared distance between rows."""
-        if isinstance(self.rows.X, CenteredSparse):
+    def _gamma_of_rows(self) -> float:
+        return self._median_gamma(self.rows)
+
+    def _typical_gamma(self, rows: Rows) -> float:
+        """One over the median squared distance between rows, standardised."""
+        return self._gamma_of_rows if rows is self.rows else self._median_gamma(rows)
+
+    def _median_gamma(self, rows: Rows) -> float:
+        if isinstance(rows.X, CenteredSparse):
             return 1.0
-        return median_gamma(self.rows.X, stream(self.seed, "gamma"))
+        return median_gamma(rows.X, stream(self.seed, "gamma"))
 
     @property
     def most_knots(self) -> int:
@@ -130,13 +136,30 @@ class Preparation:
             if lift == "spline":
                 features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots))
             else:
-                made = self._lift(lift, gamma_factor)
+                made = self._lift(lift, gamma_factor, self.rows)
                 way = self.expand, self.standardize, made
                 features = make_features(*way, self.rows, self.held_out)
             if features.rows.X.shape[0] * features.rows.X.shape[1] > MOST_NUMBERS_TO_KEEP:
                 return features
             self._made[key] = features
         return self._made[key]
+
+    def weighed_features(
+        self, lift: str, gamma_factor: float | None, units: FloatArray
+    ) -> Features:
+        """Features of a lift over standardised columns, each times its unit (n_columns,)."""
+        kept = self.standardize.kept
+        columns = kept if self.expand is None else self.expand.column_of[kept]
+        scale = self.standardize.scale / units[columns]
+        standardize = replace(self.standardize, scale=scale)
+
+        def ready(rows: Rows) -> Rows:
+            return Rows(standardize(expanded(rows.X, self.expand)), rows.y, rows.weight)
+
+        rows = ready(self.encoded)
+        judges = None if self.encoded_held_out is None else ready(self.encoded_held_out)
+        made = self._lift(lift, gamma_factor, rows)
+        return make_features(self.expand, standardize, made, rows, judges)
 
     def _spline_features(self, n_knots: int) -> Features:
         rows, n_levels = self.encoded, self.table.n_levels
@@ -145,12 +168,12 @@ class Preparation:
         way = None, PassThrough(len(n_levels)), lift
         return make_features(*way, rows, self.encoded_held_out)
 
-    def _lift(self, lift: str, gamma_factor: float | None) -> Lift:
+    def _lift(self, lift: str, gamma_factor: float | None, rows: Rows) -> Lift:
         recipe, n_inputs = self.recipe, self.standardize.n_outputs
         if lift == "linear" or n_inputs == 0:
             return IdentityLift(n_inputs)
-        typical = self.typical_gamma if recipe.gamma == "auto" else float(recipe.gamma)
-        gamma = typical * (gamma_factor or 1.0)
+        gamma = self._typical_gamma(rows) if recipe.gamma == "auto" else float(recipe.gamma)
+        gamma *= gamma_factor or 1.0
         n_frequencies = recipe.n_frequencies
         if n_frequencies == "auto":
             n_frequencies = int(np.clip(FREQUENCIES_PER_INPUT * n_inputs, *FREQUENCIES_RANGE))

@@ -37,6 +37,7 @@ PAPER: Mapping[str, Any] = {
     "sharpness_start": 3.0,
     "l2": 1e-4,
     "relief": 0.0,
+    "weigh_columns": False,
     "usage_beta": 0.5,
     "usage_delta": 0.01,
     "usage_average": "batch",
@@ -100,6 +101,7 @@ class Recipe:
     sharpness_start: float = 3.0
     l2: Any = "auto"
     relief: Any = "auto"
+    weigh_columns: Any = "auto"
     usage_beta: float = 0.5
     usage_delta: float = 0.01
     usage_average: str = "batch"
@@ -250,6 +252,10 @@ class Recipe:
             if not isinstance(value, (bool, np.bool_)):
                 _refuse(name, value, "True or False")
             self._set(name, bool(value))
+        if not _is_auto(self.weigh_columns):
+            if not isinstance(self.weigh_columns, (bool, np.bool_)):
+                _refuse("weigh_columns", self.weigh_columns, '"auto", True or False')
+            self._set("weigh_columns", bool(self.weigh_columns))
 
     def _set(self, name: str, value: object) -> None:
         # The one moment at which a recipe changes: a float32, a NumPy integer or a fraction

@@ -57,6 +57,8 @@ FEWEST_ROWS_TO_TELL = 50
 # planes; their penalty and knots, and those of a kernel that has its width.
 PROMISING_NUMBER = 1.02
 PROMISING = 1.05
+# Spline planes that look up more than this in a pass (some 0.2 s) are left at their first trial.
+DEAR_LOOKUPS = 2e8
 # Nats per row that several spline planes have to win to be worth reading.
 WORTH_IT = 0.001
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
@@ -89,7 +91,9 @@ class Measured:
 
     @property
     def name(self) -> str:
-        return f"{self.candidate.lift} with {self.n_planes} planes, l2={self.candidate.l2:g}"
+        weighed = ", columns weighed" if self.candidate.weighed else ""
+        made = f"{self.candidate.lift} with {self.n_planes} planes"
+        return f"{made}, l2={self.candidate.l2:g}{weighed}"
 
     def as_trial(self, *, chosen: bool) -> Trial:
         made = self.candidate
@@ -103,6 +107,7 @@ class Measured:
             self.temperature,
             self.n_iter,
             chosen,
+            made.weighed,
         )
 
 
@@ -116,7 +121,8 @@ def default_candidate(
     n_knots = None
     if lift == "spline":
         n_knots = KNOTS_OF_ONE_PLANE if recipe.n_knots == "auto" else int(recipe.n_knots)
-    return Candidate(lift, l2, gamma_factor, n_planes, relief, n_knots)
+    weighed = recipe.weigh_columns is True
+    return Candidate(lift, l2, gamma_factor, n_planes, relief, n_knots, weighed)
 
 
 @dataclass(frozen=True)
@@ -286,10 +292,12 @@ class _Search:
 
     def _several(self, simple: Measured, n_planes: int) -> Measured | None:
         """So many spline planes, from what one has found; None where they have no chance."""
-        one = simple.candidate
-        if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
-            one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
-        start = self.measure(replace(one, n_planes=n_planes, relief=self._reliefs[0]))
+        dear = self._is_dear(n_planes)
+        ones = [simple] if dear else self._alike_and_weighed(simple)
+        starts = [self._drawn_apart(one.candidate, n_planes) for one in ones]
+        start = min(starts, key=lambda m: m.loss)
+        if dear and self.is_behind(start, PROMISING):
+            return None
         # On few rows the search would find the luckiest of many, and take the longest.
         if self.handicap > 0.0 and start.loss >= simple.loss:
             return None
@@ -298,6 +306,24 @@ class _Search:
             return None
         start = self.best_relief(start)
         return start if self.is_behind(start, PROMISING) else self.tuned(self.best_width(start))
+
+    def _is_dear(self, n_planes: int) -> bool:
+        encoded, n_classes = self.folds[0].preparation.encoded, self.folds[0].preparation.n_classes
+        return bool(np.prod(encoded.X.shape, dtype=float) * n_planes * n_classes > DEAR_LOOKUPS)
+
+    def _alike_and_weighed(self, simple: Measured) -> Iterator[Measured]:
+        """The best one plane whose columns are alike, and the best whose columns are weighed."""
+        made = simple.candidate
+        for weighed in (False, True) if self._may_weigh else (made.weighed,):
+            same = replace(made, weighed=weighed, l2=0.0)
+            others = [m for m in self.measured.values() if replace(m.candidate, l2=0.0) == same]
+            yield min(others, key=lambda m: m.loss)
+
+    def _drawn_apart(self, one: Candidate, n_planes: int) -> Measured:
+        """Several planes with the penalty of one, and fewer knots."""
+        if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
+            one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
+        return self.measure(replace(one, n_planes=n_planes, relief=self._reliefs[0]))
 
     def _with_planes(self, best: Measured, n_planes: int, l2_factor: float) -> Measured:
         """Another number of planes. A plane that answers for fewer rows is penalised more
@@ -318,10 +344,26 @@ class _Search:
 
     def searched(self, start: Measured) -> Measured:
         """Width and penalty: a kernel needs its width first, a curve its penalty."""
-        if start.candidate.lift != "spline":
-            wide = self.best_width(start)
-            return wide if self.is_behind(wide, PROMISING) else self.tuned(wide)
-        return self.tuned(self.best_width(self.by_tens(start)))
+        if start.candidate.lift == "spline":
+            plain = self.tuned(self.best_width(self.by_tens(start)))
+            weighed = self.best_weighing(plain)
+            return plain if weighed is plain else self.tuned(weighed)
+        wide = self.best_width(start)
+        if start.candidate.lift == "fourier":
+            weighed = self.best_weighing(wide)
+            wide = wide if weighed is wide else self.best_width(weighed)
+        return wide if self.is_behind(wide, PROMISING) else self.tuned(wide)
+
+    @property
+    def _may_weigh(self) -> bool:
+        return self.recipe.weigh_columns == "auto" and self.recipe.l2 == "auto"
+
+    def best_weighing(self, start: Measured) -> Measured:
+        """Columns alike or weighed, whichever is better."""
+        if not self._may_weigh:
+            return start
+        weighed = self.measure(replace(start.candidate, weighed=True))
+        return weighed if weighed.loss < start.loss else start
 
     def best_width(self, start: Measured) -> Measured:
         """The kernel width, or the number of knots, stepped one way or the other while that

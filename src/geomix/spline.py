@@ -20,7 +20,7 @@ values themselves where a column has no more than 255 of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -55,10 +55,20 @@ class SplineLift:
             np.intp
         )
 
+    @cached_property
+    def column_of(self) -> IntArray:
+        """(n_parts,) the column of each part; of a pair, its first."""
+        columns = [p.columns[0] if isinstance(p, Pair) else p.column for p in self.parts]
+        return np.array(columns, dtype=np.intp)
+
     def by_part(self) -> Iterator[tuple[Part, slice]]:
         """Each part, and where its steps are among all of them."""
         for part, start in zip(self.parts, self.step_start.tolist()[:-1], strict=True):
             yield part, slice(start, start + part.n_steps)
+
+    def by_step(self, of_parts: Sequence[float] | FloatArray) -> FloatArray:
+        """A number for each step from one for each part."""
+        return np.repeat(np.asarray(of_parts, dtype=float), np.diff(self.step_start))
 
     def __call__(self, X: Any) -> FloatArray:
         """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
@@ -101,11 +111,13 @@ class SplineLift:
 class Binned:
     """Rows of a spline lift as codes, (n_rows, n_parts), which stand for rows of phi.
 
-    It behaves like that matrix in the products that training needs.
+    It behaves like that matrix in the products that training needs. units : a factor on the phi
+    of each part, or None; the larger it is, the weaker the penalty on that part.
     """
 
     codes: IntArray
     lift: SplineLift
+    units: tuple[float, ...] | None = None
 
     __array_ufunc__ = None
     dtype = np.dtype(np.float64)  # of the matrix that it stands for
@@ -118,12 +130,18 @@ class Binned:
         return len(self.codes)
 
     def __getitem__(self, rows: Any) -> Binned:
-        return Binned(self.codes[rows], self.lift)
+        return Binned(self.codes[rows], self.lift, self.units)
+
+    @property
+    def step_units(self) -> FloatArray:
+        """(n_outputs,) the unit of the part that each step is of."""
+        return self.lift.by_step(self.units or np.ones(len(self.lift.parts)))
 
     def __matmul__(self, right: FloatArray) -> FloatArray:
         """(n_rows, n_outputs) @ (n_outputs, n) by looking up."""
         out = np.zeros((len(self), *right.shape[1:]))
-        for part, steps, codes in self._by_part():
+        right = (self.step_units * right.T).T
+        for part, steps, codes in self.by_part():
             out += (part.bin_phi() @ right[steps])[codes]
         return out
 
@@ -131,11 +149,11 @@ class Binned:
         """(n, n_rows) @ (n_rows, n_outputs) by counting."""
         rows = np.atleast_2d(left)
         out = np.zeros((len(rows), self.lift.n_outputs))
-        for part, steps, codes in self._by_part():
+        for part, steps, codes in self.by_part():
             at = codes.astype(np.intp)
             sums = np.stack([np.bincount(at, row, part.n_bins) for row in rows])
             out[:, steps] = sums @ part.bin_phi()
-        return out.reshape(*left.shape[:-1], self.lift.n_outputs)
+        return (out * self.step_units).reshape(*left.shape[:-1], self.lift.n_outputs)
 
     def group_sums(self, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
         """Weighted sum of the rows of each group, (n_groups, n_outputs), in one pass.
@@ -143,13 +161,13 @@ class Binned:
         ``G @ self`` with G[g, i] = weight[i] where row i is of group g.
         """
         out = np.zeros((n_groups, self.lift.n_outputs))
-        for part, steps, codes in self._by_part():
+        for part, steps, codes in self.by_part():
             mass = np.bincount(group * part.n_bins + codes, weight, n_groups * part.n_bins)
             sums = mass.reshape(n_groups, part.n_bins)
             out[:, steps] = sums @ part.bin_phi()
-        return out
+        return out * self.step_units
 
-    def _by_part(self) -> Iterator[tuple[Part, slice, IntArray]]:
+    def by_part(self) -> Iterator[tuple[Part, slice, IntArray]]:
         for (part, steps), codes in zip(self.lift.by_part(), self.codes.T, strict=True):
             yield part, steps, codes
 
