@@ -189,8 +189,8 @@ def test_max_planes_bounds_the_search(parity):
 def test_dear_planes_that_start_behind_are_left(monkeypatch):
     """A line tells two classes apart, and twelve planes per class do no better."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((1500, 4))
-    y = (X[:, 0] + rng.logistic(size=1500) > 0.0).astype(int)
+    X = rng.standard_normal((1500, 20))
+    y = (X.sum(axis=1) + rng.logistic(scale=0.3, size=1500) > 0.0).astype(int)
     n_rich = []
     for dear in (np.inf, 0.0):
         monkeypatch.setattr(selection, "DEAR_LOOKUPS", dear)

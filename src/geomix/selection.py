@@ -2,9 +2,10 @@
 
 From simple to rich: linear with one plane per class, linear with the budget's planes, spline with
 one, Fourier with one, Fourier with the budget's, spline with several. Each looks for its penalty
-by steps of ten. On few rows a richer one has to beat a simpler one by more than the noise of the
-comparison: there the best of twenty candidates is mostly the luckiest. The search ends early
-when the held-out rows leave nothing to be won, or when its time is over.
+by steps of ten; the last four are tried with columns alike and weighed (``relevance.py``). On few
+rows a richer one has to beat a simpler one by more than a share of the noise of the comparison:
+there the best of twenty candidates is mostly the luckiest. The search ends early when the held-out
+rows leave nothing to be won, or when its time is over.
 """
 
 from __future__ import annotations
