@@ -11,6 +11,11 @@ from sklearn.metrics import log_loss
 from geomix import GeometricMixtureClassifier, estimator, selection
 from geomix.deadline import Deadline
 from geomix.folds import Candidate
+from geomix.picked import all_rows
+from geomix.preparation import prepare
+from geomix.recipe import Recipe
+from geomix.rows import Rows
+from geomix.schema import numbers_table
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +202,42 @@ def test_dear_planes_that_start_behind_are_left(monkeypatch):
         trials = GeometricMixtureClassifier(random_state=0).fit(X, y).history_.trials
         n_rich.append(sum(trial.n_planes > 2 and trial.lift == "spline" for trial in trials))
     assert n_rich[0] > n_rich[1] == 1
+
+
+def test_kernel_widths_are_compared_on_fewer_rows(monkeypatch):
+    """Where there are many: the same width, and one trial of it on all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (3000, 2))
+    y = (np.sin(2.0 * X[:, 0]) + np.sin(2.0 * X[:, 1]) > 0.0).astype(int)
+    found = []
+    for rows in (3000, 600):
+        monkeypatch.setattr(selection, "ROWS_TO_PROBE", rows)
+        clf = GeometricMixtureClassifier(lift="fourier", n_planes=1, random_state=0).fit(X, y)
+        found.append(clf)
+    widths = [[trial.gamma_factor for trial in clf.history_.trials] for clf in found]
+    assert len(set(widths[0])) > 1 == len(set(widths[1]))
+    chosen = [clf.model_.lift.gamma for clf in found]
+    assert chosen[0] == pytest.approx(chosen[1], rel=0.2)
+    assert found[1].score(X, y) > 0.97
+
+
+def test_thinned_rows_keep_cells_labels_and_clusters_together():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 3)), rng.integers(0, 2, 500)
+    rows, judges = (
+        Rows(all_rows(X[at]), y[at], 1.0 + X[at, 0] ** 2) for at in (slice(400), slice(400, 500))
+    )
+    recipe = Recipe(n_planes=3)
+    whole = prepare(rows, judges, numbers_table(("a", "b", "c")), 2, np.array([3, 3]), recipe, 0)
+    some = whole.thinned(150)
+    for thin, full, n_rows in ((some.rows, whole.rows, 150), (some.held_out, whole.held_out, 100)):
+        at = [int(np.flatnonzero((row == full.X).all(axis=1))[0]) for row in thin.X]
+        assert len(set(at)) == n_rows
+        np.testing.assert_array_equal(thin.y, full.y[at])
+        np.testing.assert_array_equal(thin.weight, full.weight[at])
+        if full is whole.rows:
+            np.testing.assert_array_equal(
+                some.clusters.plane_of_row, whole.clusters.plane_of_row[at]
+            )
+    np.testing.assert_allclose(some.standardize(some.encoded.X), some.rows.X)
+    np.testing.assert_allclose(some.standardize(some.encoded_held_out.X), some.held_out.X)

@@ -77,6 +77,17 @@ class Fold:
         """The rows that judge, standardised."""
         return self._judges(self.preparation.rows, self.preparation.held_out)
 
+    @property
+    def n_train(self) -> int:
+        rows, index = self.preparation.rows, self.train_index
+        return len(rows) if index is None else len(index)
+
+    def thinned(self, n_rows: int) -> Fold:
+        """At most so many of the rows that train, and of those that judge, evenly spread. Only of
+        a fold that has its preparation to itself."""
+        assert self.train_index is None
+        return Fold(self.preparation.thinned(n_rows))
+
     def features(self, candidate: Candidate, recipe: Recipe) -> Features:
         """The working features of a candidate's lift."""
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots

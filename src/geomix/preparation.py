@@ -106,6 +106,24 @@ class Preparation:
             )
         return self._split[n_planes]
 
+    def thinned(self, n_rows: int) -> Preparation:
+        """The same over at most so many rows of each kind, evenly spread."""
+        some = _spread(len(self.rows), n_rows)
+        held_out, encoded_held_out = self.held_out, self.encoded_held_out
+        if held_out is not None and encoded_held_out is not None:
+            judges = _spread(len(held_out), n_rows)
+            held_out, encoded_held_out = held_out.take(judges), encoded_held_out.take(judges)
+        return replace(
+            self,
+            encoded=self.encoded.take(some),
+            encoded_held_out=encoded_held_out,
+            rows=self.rows.take(some),
+            held_out=held_out,
+            clusters=self.clusters.of(some),
+            _made={},
+            _split={},
+        )
+
     @cached_property
     def _gamma_of_rows(self) -> float:
         return self._median_gamma(self.rows)
@@ -224,6 +242,10 @@ def prepare(
         directions,
         known,
     )
+
+
+def _spread(n_rows: int, most: int) -> IntArray:
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
 def _learnt_from(rows: Rows, table: Table, recipe: Recipe) -> tuple[Expand | None, Standardize]:

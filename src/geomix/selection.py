@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,9 @@ FEWEST_ROWS_TO_TELL = 50
 # planes; their penalty and knots, and those of a kernel that has its width.
 PROMISING_NUMBER = 1.02
 PROMISING = 1.05
+# Kernel widths are compared on so many rows, to train on and to judge by, where there are more than
+# twice as many.
+ROWS_TO_PROBE = 5000
 # Spline planes that look up more than this in a pass (some 0.2 s) are left at their first trial.
 DEAR_LOOKUPS = 2e8
 # Nats per row that several spline planes have to win to be worth reading.
@@ -229,8 +233,7 @@ class _Search:
             return
         simple = {}
         for lift in lifts:
-            first = self._first(lift, n_planes=1)
-            simple[lift] = self.searched(self.measure(first))
+            simple[lift] = self.searched(self._first(lift, n_planes=1))
             yield simple[lift]
             if lift != "spline" and self._has_clusters:
                 yield self.by_budget(simple[lift])
@@ -254,8 +257,7 @@ class _Search:
     def given(self, lift: str) -> Iterator[Measured]:
         """Planes as the user wants them, or as the silhouette says."""
         for relief in self._reliefs if lift == "spline" else (0.0,):
-            first = self._first(lift, relief=relief)
-            yield self.searched(self.measure(first))
+            yield self.searched(self._first(lift, relief=relief))
 
     def by_budget(self, simple: Measured) -> Measured:
         """As many planes as the silhouette says."""
@@ -343,17 +345,30 @@ class _Search:
     def _reliefs(self) -> tuple[float, ...]:
         return RELIEFS if self.recipe.relief == "auto" else (float(self.recipe.relief),)
 
-    def searched(self, start: Measured) -> Measured:
+    def searched(self, first: Candidate) -> Measured:
         """Width and penalty: a kernel needs its width first, a curve its penalty."""
-        if start.candidate.lift == "spline":
-            plain = self.tuned(self.best_width(self.by_tens(start)))
+        if first.lift == "spline":
+            plain = self.tuned(self.best_width(self.by_tens(self.measure(first))))
             weighed = self.best_weighing(plain)
             return plain if weighed is plain else self.tuned(weighed)
-        wide = self.best_width(start)
-        if start.candidate.lift == "fourier":
-            weighed = self.best_weighing(wide)
-            wide = wide if weighed is wide else self.best_width(weighed)
-        return wide if self.is_behind(wide, PROMISING) else self.tuned(wide)
+        if first.lift == "fourier":
+            first = self._probing.best_kernel(first)
+        start = self.measure(first)
+        return start if self.is_behind(start, PROMISING) else self.tuned(start)
+
+    def best_kernel(self, first: Candidate) -> Candidate:
+        """The kernel's width, and whether its columns are weighed."""
+        wide = self.best_width(self.measure(first))
+        weighed = self.best_weighing(wide)
+        return (wide if weighed is wide else self.best_width(weighed)).candidate
+
+    @cached_property
+    def _probing(self) -> _Search:
+        """A search on some of the rows, for what makes the same difference there."""
+        fold = self.folds[0]
+        if len(self.folds) > 1 or fold.n_train <= 2 * ROWS_TO_PROBE:
+            return self
+        return replace(self, folds=[fold.thinned(ROWS_TO_PROBE)], measured={})
 
     @property
     def _may_weigh(self) -> bool:
