@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator, selection
+from geomix import GeometricMixtureClassifier, estimator, search, selection
 from geomix.deadline import Deadline
 from geomix.folds import Candidate
 from geomix.picked import all_rows
@@ -16,6 +16,7 @@ from geomix.preparation import prepare
 from geomix.recipe import Recipe
 from geomix.rows import Rows
 from geomix.schema import numbers_table
+from geomix.trials import Measured
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def test_one_candidate_has_no_rival(moons):
 def measured(loss, **candidate):
     """A finalist with that loss on each of a thousand held-out rows."""
     made = Candidate(l2=1e-3, **candidate)
-    return selection.Measured(made, 2, np.full(1000, loss), np.ones(1000), 1.0, 10)
+    return Measured(made, 2, np.full(1000, loss), np.ones(1000), 1.0, 10)
 
 
 @pytest.mark.parametrize(("gain", "taken"), [(0.0008, 1), (0.0012, 12)])
@@ -198,7 +199,7 @@ def test_dear_planes_that_start_behind_are_left(monkeypatch):
     y = (X.sum(axis=1) + rng.logistic(scale=0.3, size=1500) > 0.0).astype(int)
     n_rich = []
     for dear in (np.inf, 0.0):
-        monkeypatch.setattr(selection, "DEAR_LOOKUPS", dear)
+        monkeypatch.setattr(search, "DEAR_LOOKUPS", dear)
         trials = GeometricMixtureClassifier(random_state=0).fit(X, y).history_.trials
         n_rich.append(sum(trial.n_planes > 2 and trial.lift == "spline" for trial in trials))
     assert n_rich[0] > n_rich[1] == 1
@@ -211,7 +212,7 @@ def test_kernel_widths_are_compared_on_fewer_rows(monkeypatch):
     y = (np.sin(2.0 * X[:, 0]) + np.sin(2.0 * X[:, 1]) > 0.0).astype(int)
     found = []
     for rows in (3000, 600):
-        monkeypatch.setattr(selection, "ROWS_TO_PROBE", rows)
+        monkeypatch.setattr(search, "ROWS_TO_PROBE", rows)
         clf = GeometricMixtureClassifier(lift="fourier", n_planes=1, random_state=0).fit(X, y)
         found.append(clf)
     widths = [[trial.gamma_factor for trial in clf.history_.trials] for clf in found]

@@ -23,7 +23,9 @@ from geomix.preparation import Known
 from geomix.recipe import Recipe
 from geomix.rows import Rows
 from geomix.schema import Table
-from geomix.selection import ITERATIONS_PER_TRIAL, choose_candidate, default_candidate
+from geomix.search import default_candidate
+from geomix.selection import choose_candidate
+from geomix.trials import ITERATIONS_PER_TRIAL
 
 
 @dataclass(frozen=True)

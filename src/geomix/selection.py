@@ -1,133 +1,22 @@
 """Which lift, how many planes, which penalty: candidates compete on held-out likelihood.
 
-From simple to rich: linear with one plane per class, linear with the budget's planes, spline with
-one, Fourier with one, Fourier with the budget's, spline with several. Each looks for its penalty
-by steps of ten; the last four are tried with columns alike and weighed (``relevance.py``). On few
-rows a richer one has to beat a simpler one by more than a share of the noise of the comparison:
-there the best of twenty candidates is mostly the luckiest. The search ends early when the held-out
-rows leave nothing to be won, or when its time is over.
+``search.py`` walks through them, ``trials.py`` measures each. On few rows a richer one has to beat
+a simpler one by more than a share of the noise of the comparison: there the best of twenty
+candidates is mostly the luckiest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass
 
-import numpy as np
-
-from geomix import kernel
-from geomix.arrays import FloatArray, IntArray
-from geomix.calibration import PRIOR_SCALE
 from geomix.deadline import Deadline
-from geomix.folds import Candidate, Fitted, Fold, Watch, pooled, train_on_fold
-from geomix.history import Trial
-from geomix.pooling import log_softmax
-from geomix.recipe import MOST_KNOTS, Recipe
+from geomix.folds import Fold, Watch
+from geomix.recipe import Recipe
+from geomix.search import Search, SearchIsOver
+from geomix.trials import Measured, is_level, paired
 
-# Kernel widths to try, as factors of the one that the median distance suggests.
-GAMMA_STEP = 4.0
-GAMMA_FACTOR_RANGE = (1 / 16, 64.0)
-# Middle penalty and the range that the search may walk through, per lift. Fourier features
-# are bounded by one, standardised columns are not: their weights live on other scales.
-DEFAULT_L2 = {"linear": 1e-4, "spline": 1e-3, "fourier": 1e-5}
-L2_RANGE = {"linear": (1e-6, 1e-1), "spline": (1e-6, 1.0), "fourier": (1e-7, 1e-2)}
-# Most knots of a curve, to start from: the curves of several planes share the work.
-KNOTS_OF_ONE_PLANE = 64
-KNOTS_OF_SEVERAL_PLANES = 32
-KNOTS_STEP = 2
-KNOTS_RANGE_OF_ONE_PLANE = (16, MOST_KNOTS)
-KNOTS_RANGE_OF_SEVERAL_PLANES = (16, 64)
-# Spline planes per class that are tried beside one, with which of them the search begins where
-# rows are many (where they are few, with the fewest), and the relief of their mean plane.
-RICH_PLANES = (4, 12, 32)
-FIRST_OF_MANY_ROWS = 12
-RELIEFS = (0.9, 0.0)
-ITERATIONS_PER_TRIAL = 100
-# A stronger penalty is preferred within this share of the handicap of a richer model.
-PENALTY_HANDICAP = 0.25
-# A candidate this many standard errors behind the best so far is not tried on further folds.
-BEATEN_ERRORS = 2.5
-BEATEN_ERRORS_OF_FEW = 1.5  # where a richer one must be ahead by that much anyway
-# A kind whose first candidate has this many times the loss of the best is not searched further.
-HOPELESS = 1.5
-# Unless a step of the penalty takes its loss down by this factor.
-CATCHING_UP = 0.8
-FEWEST_ROWS_TO_TELL = 50
-# On many rows what is within this factor of the best is searched further: the number of several
-# planes; their penalty and knots, and those of a kernel that has its width.
-PROMISING_NUMBER = 1.02
-PROMISING = 1.05
-# Kernel widths are compared on so many rows, to train on and to judge by, where there are more than
-# twice as many.
-ROWS_TO_PROBE = 5000
-# Spline planes that look up more than this in a pass (some 0.2 s) are left at their first trial.
-DEAR_LOOKUPS = 2e8
 # Nats per row that several spline planes have to win to be worth reading.
 WORTH_IT = 0.001
-# Held-out rows whose losses come to this many nats in all leave nothing to be won.
-NOTHING_TO_WIN = 1.0
-
-
-class _SearchIsOver(Exception):
-    """The message says why."""
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A candidate with its held-out result: one loss per held-out row, after calibration."""
-
-    candidate: Candidate
-    n_planes: int
-    row_losses: FloatArray
-    row_weights: FloatArray
-    temperature: float
-    n_iter: int
-
-    @property
-    def loss(self) -> float:
-        return float(np.average(self.row_losses, weights=self.row_weights))
-
-    @property
-    def is_rich(self) -> bool:
-        """Several spline planes per class, each with curves of its own."""
-        return self.candidate.lift == "spline" and (self.candidate.n_planes or 1) > 1
-
-    @property
-    def name(self) -> str:
-        weighed = ", columns weighed" if self.candidate.weighed else ""
-        made = f"{self.candidate.lift} with {self.n_planes} planes"
-        return f"{made}, l2={self.candidate.l2:g}{weighed}"
-
-    def as_trial(self, *, chosen: bool) -> Trial:
-        made = self.candidate
-        return Trial(
-            made.lift,
-            self.n_planes,
-            made.gamma_factor,
-            made.l2,
-            made.relief,
-            self.loss,
-            self.temperature,
-            self.n_iter,
-            chosen,
-            made.weighed,
-        )
-
-
-def default_candidate(
-    recipe: Recipe, *, lift: str, n_planes: int | None = None, relief: float = 0.0
-) -> Candidate:
-    """The candidate of a lift before anything has been measured."""
-    l2 = DEFAULT_L2[lift] if recipe.l2 == "auto" else float(recipe.l2)
-    relief = relief if recipe.relief == "auto" else float(recipe.relief)
-    gamma_factor = 1.0 if lift == "fourier" else None
-    n_knots = None
-    if lift == "spline":
-        n_knots = KNOTS_OF_ONE_PLANE if recipe.n_knots == "auto" else int(recipe.n_knots)
-    weighed = recipe.weigh_columns is True
-    return Candidate(lift, l2, gamma_factor, n_planes, relief, n_knots, weighed)
 
 
 @dataclass(frozen=True)
@@ -152,13 +41,13 @@ def choose_candidate(
 
     ``handicap`` is how many standard errors worse a simpler model may be and still win.
     """
-    search = _Search(folds, recipe, watch, handicap, deadline)
+    search = Search(folds, recipe, watch, handicap, deadline)
     finalists: list[Measured] = []
     ended = ""
     try:
         for finalist in search.finalists(lifts):
             finalists.append(finalist)
-    except _SearchIsOver as over:
+    except SearchIsOver as over:
         ended = f" {over}"
         assert search.best is not None
         finalists.append(search.best)
@@ -174,306 +63,11 @@ def _why(winner: Measured, finalists: list[Measured]) -> str:
     if not others:
         return f"{chosen}; nothing else was in the running."
     second = min(others, key=lambda m: m.loss)
-    gap = _excess(second.row_losses, winner.row_losses, winner.row_weights)
+    gap = paired(second.row_losses, winner.row_losses, winner.row_weights)
     rival = f"{second.name}: {second.loss:.4f}, {abs(gap.mean):.4f} ± {gap.error:.4f}"
     if gap.mean >= 0.0:
         return f"{chosen}. Next best: {rival} behind."
     return f"{chosen}. Better, but by too little to prefer the richer model: {rival} ahead."
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Walks from candidate to candidate while the held-out loss falls."""
-
-    folds: list[Fold]
-    recipe: Recipe
-    watch: Watch | None
-    handicap: float
-    deadline: Deadline | None = None
-    measured: dict[Candidate, Measured] = field(default_factory=dict)
-
-    @property
-    def best(self) -> Measured | None:
-        """The best so far, of any kind."""
-        return min(self.measured.values(), key=lambda m: m.loss, default=None)
-
-    def measure(self, candidate: Candidate) -> Measured:
-        if candidate not in self.measured:
-            self._go_on_only_if_worth_it()
-            beaten = BEATEN_ERRORS if self.handicap == 0.0 else BEATEN_ERRORS_OF_FEW
-            self.measured[candidate] = _measure(
-                candidate, self.folds, self.recipe, self.watch, self.best, beaten
-            )
-        return self.measured[candidate]
-
-    def _go_on_only_if_worth_it(self) -> None:
-        best = self.best
-        if best is None:
-            return
-        if best.loss * len(best.row_losses) <= NOTHING_TO_WIN:
-            raise _SearchIsOver("The search ended there: nothing left to be won.")
-        if self.deadline is not None and self.deadline.is_past("choose"):
-            raise _SearchIsOver("The search ended early: its share of time_limit was used up.")
-
-    def is_hopeless(self, start: Measured) -> bool:
-        """So far behind the best of any kind that no penalty will bring it forward."""
-        return self.best is not None and start.loss > HOPELESS * self.best.loss
-
-    def is_behind(self, start: Measured, factor: float) -> bool:
-        """So far behind the best of any kind that searching on is not worth its time; on few rows,
-        where it takes little, only what is hopeless is given up."""
-        best = self.best
-        return self.handicap == 0.0 and best is not None and start.loss > factor * best.loss
-
-    def finalists(self, lifts: tuple[str, ...]) -> Iterator[Measured]:
-        """The best of every kind of model, simple kinds first."""
-        if self.recipe.n_planes != "auto":
-            for lift in lifts:
-                yield from self.given(lift)
-            return
-        simple = {}
-        for lift in lifts:
-            simple[lift] = self.searched(self._first(lift, n_planes=1))
-            yield simple[lift]
-            if lift != "spline" and self._has_clusters:
-                yield self.by_budget(simple[lift])
-        if "spline" in simple:
-            yield from self.rich(simple["spline"])
-
-    def _first(self, lift: str, *, n_planes: int | None = None, relief: float = 0.0) -> Candidate:
-        first = default_candidate(self.recipe, lift=lift, n_planes=n_planes, relief=relief)
-        if first.n_knots is None:
-            return first
-        return replace(first, n_knots=min(first.n_knots, self._most_knots))
-
-    @property
-    def _most_knots(self) -> int:
-        return self.folds[0].preparation.most_knots
-
-    @property
-    def _has_clusters(self) -> bool:
-        return bool(self.folds[0].preparation.clusters.planes_per_class.max() > 1)
-
-    def given(self, lift: str) -> Iterator[Measured]:
-        """Planes as the user wants them, or as the silhouette says."""
-        for relief in self._reliefs if lift == "spline" else (0.0,):
-            yield self.searched(self._first(lift, relief=relief))
-
-    def by_budget(self, simple: Measured) -> Measured:
-        """As many planes as the silhouette says."""
-        if simple.candidate.lift == "linear":
-            return self.tuned(self.measure(default_candidate(self.recipe, lift="linear")))
-        # One plane has found the width and penalty already. Several planes take the most time
-        # of all, and where they start behind no penalty has brought them forward.
-        if self.is_behind(simple, PROMISING):
-            return simple
-        start = self.measure(replace(simple.candidate, n_planes=None))
-        return start if start.loss >= simple.loss else self.tuned(start)
-
-    def rich(self, simple: Measured) -> Iterator[Measured]:
-        """Several spline planes; then more of them while that helps, or else fewer."""
-        counts = [n for n in RICH_PLANES if n <= self.recipe.max_planes]
-        if not counts:
-            return
-        first = min(counts[-1], RICH_PLANES[0] if self.handicap > 0.0 else FIRST_OF_MANY_ROWS)
-        best = self._several(simple, first)
-        if best is None:
-            return
-        yield best
-        if self.is_behind(best, PROMISING_NUMBER):
-            return
-        more, fewer = [n for n in counts if n > first], [n for n in counts if n < first]
-        for others, l2_factor in ((more, 10.0**-0.5), (fewer[::-1], 10.0**0.5)):
-            for n_planes in others:
-                other = self._with_planes(best, n_planes, l2_factor)
-                if other.loss >= best.loss:
-                    break
-                best = other
-                yield best
-            if best.candidate.n_planes != first:
-                return
-
-    def _several(self, simple: Measured, n_planes: int) -> Measured | None:
-        """So many spline planes, from what one has found; None where they have no chance."""
-        dear = self._is_dear(n_planes)
-        ones = [simple] if dear else self._alike_and_weighed(simple)
-        starts = [self._drawn_apart(one.candidate, n_planes) for one in ones]
-        start = min(starts, key=lambda m: m.loss)
-        if dear and self.is_behind(start, PROMISING):
-            return None
-        # On few rows the search would find the luckiest of many, and take the longest.
-        if self.handicap > 0.0 and start.loss >= simple.loss:
-            return None
-        start = self.by_tens(start)
-        if self.is_hopeless(start):
-            return None
-        start = self.best_relief(start)
-        return start if self.is_behind(start, PROMISING) else self.tuned(self.best_width(start))
-
-    def _is_dear(self, n_planes: int) -> bool:
-        encoded, n_classes = self.folds[0].preparation.encoded, self.folds[0].preparation.n_classes
-        return bool(np.prod(encoded.X.shape, dtype=float) * n_planes * n_classes > DEAR_LOOKUPS)
-
-    def _alike_and_weighed(self, simple: Measured) -> Iterator[Measured]:
-        """The best one plane whose columns are alike, and the best whose columns are weighed."""
-        made = simple.candidate
-        for weighed in (False, True) if self._may_weigh else (made.weighed,):
-            same = replace(made, weighed=weighed, l2=0.0)
-            others = [m for m in self.measured.values() if replace(m.candidate, l2=0.0) == same]
-            yield min(others, key=lambda m: m.loss)
-
-    def _drawn_apart(self, one: Candidate, n_planes: int) -> Measured:
-        """Several planes with the penalty of one, and fewer knots."""
-        if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
-            one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
-        return self.measure(replace(one, n_planes=n_planes, relief=self._reliefs[0]))
-
-    def _with_planes(self, best: Measured, n_planes: int, l2_factor: float) -> Measured:
-        """Another number of planes. A plane that answers for fewer rows is penalised more
-        (usage), which the factor takes back."""
-        changed = replace(best.candidate, n_planes=n_planes)
-        if self.recipe.l2 == "auto":
-            changed = _step(changed, l2_factor) or changed
-        start = self.best_relief(self.measure(changed))
-        return start if start.loss >= PROMISING_NUMBER * best.loss else self.tuned(start)
-
-    def best_relief(self, start: Measured) -> Measured:
-        tried = [self.measure(replace(start.candidate, relief=one)) for one in self._reliefs]
-        return min([start, *tried], key=lambda m: m.loss)
-
-    @property
-    def _reliefs(self) -> tuple[float, ...]:
-        return RELIEFS if self.recipe.relief == "auto" else (float(self.recipe.relief),)
-
-    def searched(self, first: Candidate) -> Measured:
-        """Width and penalty: a kernel needs its width first, a curve its penalty."""
-        if first.lift == "spline":
-            plain = self.tuned(self.best_width(self.by_tens(self.measure(first))))
-            weighed = self.best_weighing(plain)
-            return plain if weighed is plain else self.tuned(weighed)
-        if first.lift == "fourier":
-            first = self._probing.best_kernel(first)
-        start = self.measure(first)
-        return start if self.is_behind(start, PROMISING) else self.tuned(start)
-
-    def best_kernel(self, first: Candidate) -> Candidate:
-        """The kernel's width, and whether its columns are weighed."""
-        wide = self.best_width(self.measure(first))
-        weighed = self.best_weighing(wide)
-        return (wide if weighed is wide else self.best_width(weighed)).candidate
-
-    @cached_property
-    def _probing(self) -> _Search:
-        """A search on some of the rows, for what makes the same difference there."""
-        fold = self.folds[0]
-        if len(self.folds) > 1 or fold.n_train <= 2 * ROWS_TO_PROBE:
-            return self
-        return replace(self, folds=[fold.thinned(ROWS_TO_PROBE)], measured={})
-
-    @property
-    def _may_weigh(self) -> bool:
-        return self.recipe.weigh_columns == "auto" and self.recipe.l2 == "auto"
-
-    def best_weighing(self, start: Measured) -> Measured:
-        """Columns alike or weighed, whichever is better."""
-        if not self._may_weigh:
-            return start
-        weighed = self.measure(replace(start.candidate, weighed=True))
-        return weighed if weighed.loss < start.loss else start
-
-    def best_width(self, start: Measured) -> Measured:
-        """The kernel width, or the number of knots, stepped one way or the other while that
-        helps."""
-        best = start
-        for up in (True, False):
-            while stepped := self._stepped_width(best.candidate, up):
-                other = self.measure(stepped)
-                if other.loss >= best.loss:
-                    break
-                best = other
-            if best is not start:
-                break
-        return best
-
-    def _stepped_width(self, candidate: Candidate, up: bool) -> Candidate | None:
-        """The next width in that direction; None at the end of the range, or where it is given."""
-        if candidate.gamma_factor is not None and self.recipe.gamma == "auto":
-            return _step_gamma(candidate, GAMMA_STEP if up else 1.0 / GAMMA_STEP)
-        # On few rows the knots are few already, and one more choice would be one too many.
-        if candidate.n_knots is None or self.recipe.n_knots != "auto" or self.handicap > 0.0:
-            return None
-        alone = candidate.n_planes == 1
-        low, high = KNOTS_RANGE_OF_ONE_PLANE if alone else KNOTS_RANGE_OF_SEVERAL_PLANES
-        high = min(high, self._most_knots)
-        n_knots = candidate.n_knots * KNOTS_STEP if up else candidate.n_knots // KNOTS_STEP
-        n_knots = min(max(n_knots, low), high)
-        return None if n_knots == candidate.n_knots else self._with_knots(candidate, n_knots)
-
-    def _with_knots(self, candidate: Candidate, n_knots: int) -> Candidate:
-        """As smooth with other knots: a step of size s costs s^2, K of size s / K cost s^2 / K."""
-        assert candidate.n_knots is not None
-        n_knots = min(n_knots, self._most_knots)
-        changed = replace(candidate, n_knots=n_knots)
-        if self.recipe.l2 != "auto":
-            return changed
-        return _with_l2(changed, candidate.l2 * n_knots / candidate.n_knots)
-
-    def by_tens(self, start: Measured) -> Measured:
-        """The penalty stepped by ten, one way then the other, while that helps."""
-        best = start
-        if self.recipe.l2 != "auto":
-            return best
-        for factor in (0.1, 10.0):
-            while stepped := _step(best.candidate, factor):
-                other = self.measure(stepped)
-                if other.loss >= best.loss:
-                    break
-                gained, best = other.loss < CATCHING_UP * best.loss, other
-                if self.is_hopeless(best) and not gained:
-                    return best
-            if best is not start:
-                break
-        return best
-
-    def by_half_tens(self, middle: Measured) -> Measured:
-        """The best of a penalty and its neighbours at half a step."""
-        steps = [_step(middle.candidate, factor) for factor in (10.0**0.5, 10.0**-0.5)]
-        tried = [self.measure(one) for one in steps if one is not None]
-        return min([middle, *tried], key=lambda m: m.loss)
-
-    def tuned(self, start: Measured) -> Measured:
-        """The penalty stepped by ten, for a spline by less once more, and then as strong as it
-        may be on few rows."""
-        if self.recipe.l2 != "auto" or self.is_hopeless(start):
-            return start
-        best = start if start.candidate.lift == "spline" else self.by_tens(start)
-        if self.handicap == 0.0:
-            return self.by_half_tens(best) if best.candidate.lift == "spline" else best
-        chosen = best
-        while stepped := _step(chosen.candidate, 10.0):
-            stronger = self.measure(stepped)
-            if not _is_level(stronger, best, PENALTY_HANDICAP * self.handicap):
-                break
-            chosen = stronger
-        return chosen
-
-
-def _with_l2(candidate: Candidate, l2: float) -> Candidate:
-    low, high = L2_RANGE[candidate.lift]
-    return replace(candidate, l2=float(f"{min(max(l2, low), high):.6g}"))
-
-
-def _step(candidate: Candidate, factor: float) -> Candidate | None:
-    """The candidate with its penalty multiplied, or None at the end of the range."""
-    low, high = L2_RANGE[candidate.lift]
-    l2 = float(f"{candidate.l2 * factor:.6g}")  # 1e-6 * 10 is 1e-5, not a neighbour of it
-    return replace(candidate, l2=l2) if low <= l2 <= high else None
-
-
-def _step_gamma(candidate: Candidate, factor: float) -> Candidate | None:
-    low, high = GAMMA_FACTOR_RANGE
-    stepped = (candidate.gamma_factor or 1.0) * factor
-    return replace(candidate, gamma_factor=stepped) if low <= stepped <= high else None
 
 
 def _simplest_of_the_best(finalists: list[Measured], handicap: float) -> Measured:
@@ -483,59 +77,4 @@ def _simplest_of_the_best(finalists: list[Measured], handicap: float) -> Measure
     plain = [one for one in finalists if not one.is_rich]
     if best.is_rich and plain and min(one.loss for one in plain) <= best.loss + WORTH_IT:
         return _simplest_of_the_best(plain, handicap)
-    return next(one for one in finalists if _is_level(one, best, handicap))
-
-
-def _is_level(other: Measured, best: Measured, n_errors: float) -> bool:
-    """Whether ``other`` is worse by at most so many standard errors of the paired difference."""
-    excess = _excess(other.row_losses, best.row_losses, best.row_weights)
-    return excess.mean <= n_errors * excess.error
-
-
-def _measure(
-    candidate: Candidate,
-    folds: list[Fold],
-    recipe: Recipe,
-    watch: Watch | None,
-    rival: Measured | None,
-    beaten_errors: float,
-) -> Measured:
-    """Train and judge on every fold, or on the first few where the rival is clearly better."""
-    limit = min(recipe.max_iter, ITERATIONS_PER_TRIAL)
-    y, weight = pooled(folds)
-    fits: list[Fitted] = []
-    S = np.empty((0, folds[0].preparation.n_classes))
-    for fold in folds:
-        fits.append(train_on_fold(candidate, fold, recipe, watch, "choose", limit))
-        S = np.vstack([S, fits[-1].held_out_scores(recipe.sharpness)])
-        temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], recipe)
-        if rival is not None and FEWEST_ROWS_TO_TELL <= len(S) < len(y):
-            excess = _excess(row_losses, rival.row_losses[: len(S)], weight[: len(S)])
-            if excess.mean > beaten_errors * excess.error:
-                rest = rival.row_losses[len(S) :] + excess.mean
-                row_losses = np.concatenate([row_losses, rest])
-                break
-    n_iter = int(np.median([fit.trained.n_iter for fit in fits]))
-    n_planes = fits[0].trained.planes.n_planes
-    return Measured(candidate, n_planes, row_losses, weight, temperature, n_iter)
-
-
-def _row_losses(
-    S: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe
-) -> tuple[float, FloatArray]:
-    """Temperature of held-out class scores, and each row's loss with it."""
-    temperature = kernel.calibrate(S, y, weight, PRIOR_SCALE)[0] if recipe.calibrate else 1.0
-    return temperature, -log_softmax(S / temperature)[np.arange(len(y)), y]
-
-
-class _Excess(NamedTuple):
-    """Mean paired difference of two candidates' losses, and its standard error."""
-
-    mean: float
-    error: float
-
-
-def _excess(losses: FloatArray, others: FloatArray, weight: FloatArray) -> _Excess:
-    share, excess = weight / weight.sum(), losses - others
-    mean = float(share @ excess)
-    return _Excess(mean, float(np.sqrt(share**2 @ (excess - mean) ** 2)))
+    return next(one for one in finalists if is_level(one, best, handicap))
