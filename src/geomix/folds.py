@@ -100,6 +100,7 @@ class Fold:
             return self._weighed[key]
         if not self.preparation.has_made(*key):
             self._parts.clear()  # before the new ones are made: both at once may be too many
+            self._weighed.clear()
         return self.preparation.features(*key)
 
     def _weighed_by(

@@ -177,7 +177,8 @@ class Search:
         if best is None:
             return
         yield best
-        if self.is_behind(best, PROMISING_NUMBER):
+        # Of more rows a trial takes longer, and tells more.
+        if self.is_behind(best, PROMISING_NUMBER if self._probing is self else 1.0):
             return
         more, fewer = [n for n in counts if n > first], [n for n in counts if n < first]
         for others, l2_factor in ((more, 10.0**-0.5), (fewer[::-1], 10.0**0.5)):
