@@ -242,3 +242,15 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
             )
     np.testing.assert_allclose(some.standardize(some.encoded.X), some.rows.X)
     np.testing.assert_allclose(some.standardize(some.encoded_held_out.X), some.held_out.X)
+
+
+def test_a_probe_may_lack_a_rare_class(monkeypatch):
+    monkeypatch.setattr(search, "ROWS_TO_PROBE", 40)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (1500, 2))
+    y = (np.sin(3.0 * X[:, 0]) > X[:, 1]).astype(int)
+    y[:6] = 2
+    clf = GeometricMixtureClassifier(lift="fourier", n_planes=1, random_state=0).fit(X, y)
+    assert clf.classes_.tolist() == [0, 1, 2]
+    assert np.isfinite(clf.predict_proba(X)).all()
+    assert clf.score(X, y) > 0.95
