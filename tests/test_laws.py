@@ -212,7 +212,7 @@ def test_the_lift_is_chosen_by_held_out_likelihood(rng):
     chessboard, where no column says anything by itself, more than that, at one plane per class."""
     X = rng.standard_normal((600, 2))
     options = {"lift": "auto", "l2": "auto", "n_planes": 1, "n_frequencies": 64}
-    straight = quick(**options).fit(X, (X[:, 0] + 0.3 * rng.standard_normal(600) > 0).astype(int))
+    straight = quick(**options).fit(X, (X[:, 0] + 0.9 * rng.standard_normal(600) > 0).astype(int))
     assert straight.model_.lift.kind == "linear"
     band = quick(**options).fit(X, (np.abs(X[:, 0]) > 0.7).astype(int))
     assert band.model_.lift.kind == "spline"

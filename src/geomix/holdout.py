@@ -54,7 +54,7 @@ def hold_out_plan(n_rows: int, *, refit: bool) -> HoldOut:
     """One small validation part would choose at random, so few rows are cross-validated."""
     if n_rows >= 1000 or not refit:
         return HoldOut(1, 0.0)
-    return HoldOut(5, 0.1) if n_rows >= 300 else HoldOut(10, 0.5)
+    return HoldOut(5, 0.25) if n_rows >= 300 else HoldOut(10, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
