@@ -166,7 +166,8 @@ struct SplinePart {
 // All parts side by side.
 class SplineParts {
   public:
-    void add(SplinePart part, double unit = 1.0)
+    // unit : a factor on the steps of the part
+    void add(SplinePart part, double unit)
     {
         unit_.insert(unit_.end(), static_cast<std::size_t>(part.n_steps), unit);
         first_step_.push_back(first_step_.back() + part.n_steps);

@@ -254,3 +254,15 @@ def test_a_probe_may_lack_a_rare_class(monkeypatch):
     assert clf.classes_.tolist() == [0, 1, 2]
     assert np.isfinite(clf.predict_proba(X)).all()
     assert clf.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("seconds_per_look", [0.0, 1.0])
+def test_a_probe_that_is_over_still_leaves_a_model(monkeypatch, seconds_per_look):
+    """Because nothing is left to be won on its rows, or because time is up."""
+    monkeypatch.setattr(search, "ROWS_TO_PROBE", 300)
+    let_time_pass(monkeypatch, seconds_per_look)
+    X, y = make_blobs(1500, 2, centers=[[-9.0, 0.0], [9.0, 0.0]], random_state=0)
+    settings = {"lift": "fourier", "random_state": 0, "time_limit": 5.0}
+    clf = GeometricMixtureClassifier(**settings).fit(X, y)
+    assert clf.score(X, y) == 1.0
+    assert len(clf.history_.trials) >= 1

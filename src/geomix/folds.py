@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,7 +70,6 @@ class Fold:
     valid_index: IntArray | None = None
     trained: dict[Candidate, Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
-    _strengths: list[FloatArray] = field(default_factory=list)
     _weighed: dict[tuple[Any, ...], Features] = field(default_factory=dict)
 
     @property
@@ -88,12 +88,12 @@ class Fold:
         assert self.train_index is None
         return Fold(self.preparation.thinned(n_rows))
 
-    def features(self, candidate: Candidate, recipe: Recipe) -> Features:
+    def features(self, candidate: Candidate) -> Features:
         """The working features of a candidate's lift."""
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots
         if candidate.weighed:
             if key not in self._weighed:
-                strengths = self._column_strengths(recipe)
+                strengths = self._column_strengths
                 self._parts.clear()
                 self._weighed.clear()
                 self._weighed[key] = self._weighed_by(strengths, *key)
@@ -113,16 +113,16 @@ class Fold:
         units = units_of(strengths[plain.lift.column_of])
         return plain.with_units(tuple(units.tolist()))
 
-    def _column_strengths(self, recipe: Recipe) -> FloatArray:
+    @cached_property
+    def _column_strengths(self) -> FloatArray:
         """(n_columns,) how much each encoded column says, to the rows that train; zero for one
         that is constant."""
-        if not self._strengths:
-            told = train_on_fold(TELLS, self, recipe, None, "choose", ITERATIONS_ALONE)
-            rows = self.parts(told.features)[0]
-            strengths = np.zeros(self.preparation.encoded.X.shape[1])
-            strengths[rows.X.lift.column_of] = part_strengths(told.trained.planes, rows)
-            self._strengths.append(strengths)
-        return self._strengths[0]
+        recipe = self.preparation.recipe
+        told = train_on_fold(TELLS, self, recipe, None, "choose", ITERATIONS_ALONE)
+        rows = self.parts(told.features)[0]
+        strengths = np.zeros(self.preparation.encoded.X.shape[1])
+        strengths[rows.X.lift.column_of] = part_strengths(told.trained.planes, rows)
+        return strengths
 
     def parts(self, features: Features) -> tuple[Rows, Rows | None]:
         """Features of the rows that train and of those that judge."""
@@ -190,7 +190,7 @@ def train_on_fold(
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
     preparation, seed = fold.preparation, fold.preparation.seed
-    features = fold.features(candidate, recipe)
+    features = fold.features(candidate)
     train, valid = fold.parts(features)
     start = _start(candidate, fold, recipe, train, phase)
 

@@ -42,7 +42,7 @@ RELIEFS = (0.9, 0.0)
 PENALTY_HANDICAP = 0.25
 # A candidate this many standard errors behind the best so far is not tried on further folds.
 BEATEN_ERRORS = 2.5
-BEATEN_ERRORS_OF_FEW = 1.5  # where a richer one must be ahead by that much anyway
+BEATEN_ERRORS_OF_FEW = 1.5  # of few rows, which have many folds
 # A kind whose first candidate has this many times the loss of the best is not searched further.
 HOPELESS = 1.5
 # Unless a step of the penalty takes its loss down by this factor.
@@ -249,10 +249,19 @@ class Search:
             plain = self.tuned(self.best_width(self.by_tens(self.measure(first))))
             weighed = self.best_weighing(plain)
             return plain if weighed is plain else self.tuned(weighed)
-        if first.lift == "fourier":
-            first = self._probing.best_kernel(first)
-        start = self.measure(first)
+        start = self.measure(self._probed(first) if first.lift == "fourier" else first)
         return start if self.is_behind(start, PROMISING) else self.tuned(start)
+
+    def _probed(self, first: Candidate) -> Candidate:
+        """The best kernel of some of the rows. A probe that is over ends itself, and not the
+        search, which may have measured nothing yet."""
+        probing = self._probing
+        try:
+            return probing.best_kernel(first)
+        except SearchIsOver:
+            if probing is self or probing.best is None:
+                raise
+            return probing.best.candidate
 
     def best_kernel(self, first: Candidate) -> Candidate:
         """The kernel's width, and whether its columns are weighed."""
