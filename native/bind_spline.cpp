@@ -19,7 +19,7 @@ Vector vector_of(const In1<double>& numbers)
 
 // interval, fraction : of the representative of each bin.
 void add_curve(SplineParts& parts, In1<Index> interval, In1<double> fraction,
-                      bool has_missing, In1<double> mean, double unit)
+                      bool has_missing, In1<double> mean)
 {
     const Index n_intervals = length(mean) - has_missing;
     need(n_intervals >= 1, "A curve needs a step.");
@@ -32,28 +32,31 @@ void add_curve(SplineParts& parts, In1<Index> interval, In1<double> fraction,
         need(k >= 0 && k < n_intervals, "interval holds a number that is no step.");
         part.interval.push_back(static_cast<std::int32_t>(k));
     }
-    parts.add(std::move(part), unit);
+    parts.add(std::move(part));
 }
 
-void add_levels(SplineParts& parts, Index n_levels, bool has_missing, In1<double> mean,
-                double unit)
+void add_levels(SplineParts& parts, Index n_levels, bool has_missing, In1<double> mean)
 {
     need(n_levels >= 0 && n_levels + 2 <= MOST_BINS_OF_PART, "n_levels is out of range.");
     need(length(mean) == n_levels + has_missing, "mean needs a number for each step.");
-    parts.add({SplinePart::levels, length(mean), n_levels + 2, has_missing, vector_of(mean), {}, {}},
-              unit);
+    parts.add({SplinePart::levels, length(mean), n_levels + 2, has_missing, vector_of(mean), {}, {}});
 }
 
 void add_pair(SplineParts& parts, Index n_first, Index n_second, bool first_ordered,
-                     bool second_ordered, In1<double> mean, double unit)
+                     bool second_ordered, In1<double> mean)
 {
     need(n_first >= 1 && n_first <= MOST_BINS_OF_PART && n_second >= 1 &&
              n_second <= MOST_BINS_OF_PART && n_first * n_second <= MOST_BINS_OF_PART,
          "The cells of a pair are out of range.");
     need(length(mean) == (n_first - 1) * (n_second - 1), "mean needs a number for each step.");
     parts.add({SplinePart::pair, length(mean), n_first * n_second, true, vector_of(mean), {}, {},
-               n_first, n_second, first_ordered, second_ordered},
-              unit);
+               n_first, n_second, first_ordered, second_ordered});
+}
+
+void set_units(SplineParts& parts, In1<double> units)
+{
+    need(length(units) == parts.n_steps(), "units needs a number for each step.");
+    parts.set_units(vector_of(units));
 }
 
 void check_side(const SplineCoder& coder, Index part, Index column, Index factor)
@@ -168,13 +171,12 @@ void bind_spline(nb::module_& m)
     nb::class_<SplineParts>(m, "SplineParts")
         .def(nb::init<>())
         .def("add_curve", &add_curve, nb::arg("interval").noconvert(),
-             nb::arg("fraction").noconvert(), nb::arg("has_missing"), nb::arg("mean").noconvert(),
-             nb::arg("unit") = 1.0)
+             nb::arg("fraction").noconvert(), nb::arg("has_missing"), nb::arg("mean").noconvert())
         .def("add_levels", &add_levels, nb::arg("n_levels"), nb::arg("has_missing"),
-             nb::arg("mean").noconvert(), nb::arg("unit") = 1.0)
+             nb::arg("mean").noconvert())
         .def("add_pair", &add_pair, nb::arg("n_first"), nb::arg("n_second"),
-             nb::arg("first_ordered"), nb::arg("second_ordered"), nb::arg("mean").noconvert(),
-             nb::arg("unit") = 1.0);
+             nb::arg("first_ordered"), nb::arg("second_ordered"), nb::arg("mean").noconvert())
+        .def("set_units", &set_units, nb::arg("units").noconvert());
     nb::class_<SplineLift>(m, "SplineLift")
         .def(nb::init<>())
         .def("add_curve", &lift_curve, nb::arg("column"), nb::arg("knots").noconvert(),

@@ -166,14 +166,16 @@ struct SplinePart {
 // All parts side by side.
 class SplineParts {
   public:
-    // unit : a factor on the steps of the part
-    void add(SplinePart part, double unit)
+    void add(SplinePart part)
     {
-        unit_.insert(unit_.end(), static_cast<std::size_t>(part.n_steps), unit);
+        unit_.insert(unit_.end(), static_cast<std::size_t>(part.n_steps), 1.0);
         first_step_.push_back(first_step_.back() + part.n_steps);
         first_bin_.push_back(first_bin_.back() + part.n_bins);
         parts_.push_back(std::move(part));
     }
+
+    // units : (n_steps,) a factor on each step; one if never set
+    void set_units(Vector units) { unit_ = std::move(units); }
 
     Index n_parts() const { return static_cast<Index>(parts_.size()); }
     Index n_steps() const { return first_step_.back(); }

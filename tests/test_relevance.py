@@ -1,4 +1,4 @@
-"""Columns weighed by what they say: the units, the penalty that they make, and what it wins."""
+"""Columns and steps weighed by what they say: the units, their penalty, and what it wins."""
 
 import numpy as np
 import pandas as pd
@@ -7,10 +7,16 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier
+from geomix import GeometricMixtureClassifier, estimator
 from geomix.objective import batch_terms, usage_penalty
 from geomix.planes import Planes, class_starts
-from geomix.relevance import SMALLEST_STRENGTH, part_strengths, units_of
+from geomix.relevance import (
+    SMALLEST_SPREAD,
+    SMALLEST_STRENGTH,
+    part_strengths,
+    step_units,
+    units_of,
+)
 from geomix.rows import Rows
 from geomix.spline import fit_spline
 
@@ -49,21 +55,88 @@ def test_units_follow_strengths_down_to_a_floor():
     np.testing.assert_array_equal(units_of(np.zeros(3)), 1.0)
 
 
+def test_units_of_steps_follow_how_far_planes_differ_there(rng):
+    """Smoothed along a curve but for its missing cell, one for all levels, floored."""
+    X = np.column_stack([rng.standard_normal(400), rng.integers(0, 3, 400), rng.random(400)])
+    X[:20, 0] = np.nan
+    lift = fit_spline(X, np.ones(400), np.array([0, 3, 0]), 6)
+    curve, levels, still = (steps for _, steps in lift.by_part())
+    W = np.zeros((3, lift.n_outputs))
+    W[:, curve] = rng.standard_normal((3, curve.stop - curve.start))
+    W[:, levels] = rng.standard_normal((3, 3))
+    W[:, still] = 5.0  # the same in all planes: softmax does not see it
+    units = step_units(Planes(W, np.zeros(3), class_starts([2, 1])), lift)
+    spread = W.var(axis=0)
+    a, b, c = spread[curve][:3]
+    expected = {
+        0: 0.75 * a + 0.25 * b,
+        1: 0.25 * a + 0.5 * b + 0.25 * c,
+        curve.stop - 1: spread[curve.stop - 1],
+        levels.start: spread[levels].mean(),
+        levels.stop - 1: spread[levels].mean(),
+    }
+    size = (units[1] ** 2 - SMALLEST_SPREAD) / expected[1]
+    for step, one in expected.items():
+        np.testing.assert_allclose(units[step] ** 2, SMALLEST_SPREAD + size * one, rtol=1e-10)
+    np.testing.assert_allclose(units[still] ** 2, SMALLEST_SPREAD)
+    np.testing.assert_allclose(np.mean(units**2), 1.0, rtol=1e-10)
+    nothing = Planes(np.zeros_like(W), np.zeros(3), class_starts([2, 1]))
+    np.testing.assert_array_equal(step_units(nothing, lift), 1.0)
+
+
+def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
+    """A step at zero, found from few rows: alike, the penalty spreads it over the neighbours."""
+    X = rng.uniform(-1.0, 1.0, (1200, 2))
+    y = (rng.random(1200) < np.where(X[:, 0] > 0.0, 0.9, 0.1)).astype(int)
+    settings = {"lift": "spline", "n_knots": 32, "n_planes": 1, "l2": 1e-2, "random_state": 0}
+    grid = np.column_stack([np.linspace(-0.9, 0.9, 400), np.zeros(400)])
+    truth = np.where(grid[:, 0] > 0.0, 0.9, 0.1)
+    errors = {}
+    for weighed in (False, True):
+        clf = GeometricMixtureClassifier(**settings, weigh_columns=weighed).fit(X, y)
+        errors[weighed] = np.abs(clf.predict_proba(grid)[:, 1] - truth).mean()
+    assert errors[True] < 0.75 * errors[False]
+
+
+def test_what_tells_is_part_of_the_training(noisy, monkeypatch):
+    """Its iterations are in the history and are watched, and whoever watches may end it all."""
+    X, y = noisy
+    clf = GeometricMixtureClassifier(**{**WEIGHED, "n_planes": 2}, lift="spline", n_members=1)
+    seen = []
+
+    def watch(record, snapshot):
+        if record.phase == "fit":
+            seen.append(record.iteration)
+        return len(seen) == most
+
+    monkeypatch.setattr(estimator, "callback_watch", lambda *_: watch)
+    most = 1000
+    clf.fit(X, y)
+    assert seen == [record.iteration for record in clf.history_.records]
+    assert seen == list(range(1, len(seen) + 1))
+    assert len(seen) > 60
+    for most in (3, 55):
+        seen.clear()
+        clf.fit(X, y)
+        assert clf.history_.n_iter == most
+        assert clf.history_.stopped == "asked"
+        assert clf.score(X, y) > 0.5
+
+
 def test_units_divide_the_penalty_by_their_square(noisy):
-    """At the end of training no entry of loss plus sum_j lambda / unit_j^2 w_j^2 has a slope."""
+    """At the end of training no entry of loss plus sum_k lambda / unit_k^2 w_k^2 has a slope."""
     X, y = noisy
     clf = GeometricMixtureClassifier(lift="spline", n_knots=6, tol=1e-9, max_iter=2000, **WEIGHED)
     clf.fit(X, y)
-    model, units = clf.model_, np.array(clf.history_.units)
+    model, units = clf.model_, clf.history_.units
     assert units.max() > 10.0 * units.min()
     Phi = model.lift.binned(X)
     terms = batch_terms(model.planes, 6.0, Phi, y, np.ones(len(y)), 0.02)
     coefficients = usage_penalty(terms.mean_usage, 1e-2, 0.5, 0.01)
-    of_steps = np.repeat(units, [part.n_steps for part in model.lift.parts])
-    pull = 2.0 * coefficients[:, None] * model.planes.weights / of_steps**2
+    pull = 2.0 * coefficients[:, None] * model.planes.weights / units**2
     slope = terms.weights_gradient / terms.row_weight + pull
     # In the solver's own coordinates, whose features are float32.
-    assert np.abs(slope * of_steps).max() < 2e-5
+    assert np.abs(slope * units).max() < 2e-5
 
 
 @pytest.mark.parametrize("lift", ["linear", "fourier"])
@@ -95,7 +168,7 @@ def test_the_choice_tries_both_and_says_so(noisy):
     chosen = next(trial for trial in clf.history_.trials if trial.chosen)
     assert chosen.weighed
     assert "columns weighed" in clf.history_.choice
-    assert len(clf.history_.units) == 64
+    assert clf.history_.units.shape == (clf.model_.lift.n_outputs,)
 
 
 @pytest.mark.parametrize("setting", [{"weigh_columns": False}, {"l2": 1e-3}])
@@ -140,7 +213,7 @@ def test_a_warm_start_keeps_the_units():
     clf.fit(X, y)
     before, units = clf.model_.planes.weights, clf.history_.units
     clf.fit(X, y)
-    assert clf.history_.units == units
+    np.testing.assert_array_equal(clf.history_.units, units)
     np.testing.assert_allclose(clf.model_.planes.weights, before, atol=2e-3 * np.abs(before).max())
 
 
@@ -151,7 +224,7 @@ def test_a_stream_goes_on_in_the_units_of_its_first_batch(noisy):
     before = clf.model_.planes.weights
     clf.partial_fit(X[450:], y[450:])
     moved = np.abs(clf.model_.planes.weights - before).max(axis=0)
-    units = np.repeat(clf.history_.units, [part.n_steps for part in clf.model_.lift.parts])
+    units = clf.history_.units
     # Two batches: Adam's steps are about as long for every number that it works on.
     assert (moved <= 2.5e-3 * units).all()
     assert moved.max() > 1e-3

@@ -268,14 +268,12 @@ def test_terms_of_codes_equal_those_of_the_lifted_rows(per_class, n_rows, pairs,
 
 
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
-def test_units_are_factors_on_the_steps_of_a_part(pairs, rng):
+def test_units_are_factors_on_the_steps(pairs, rng):
     lift = some_lift(rng, pairs=pairs)
     X = only_values_of(lift, some_table(300, rng))
-    units = rng.uniform(0.1, 3.0, len(lift.parts))
-    Phi = lift(X) * np.concatenate(
-        [np.full(part.n_steps, unit) for part, unit in zip(lift.parts, units, strict=True)]
-    )
-    binned = replace(kernel.binned(lift, X), units=tuple(units.tolist()))
+    units = rng.uniform(0.1, 3.0, lift.n_outputs)
+    Phi = lift(X) * units
+    binned = replace(kernel.binned(lift, X), units=units)
     right, left = rng.standard_normal((lift.n_outputs, 3)), rng.standard_normal((4, 300))
     np.testing.assert_allclose(binned @ right, Phi @ right, atol=1e-11)
     np.testing.assert_allclose(binned[5:9] @ right[:, 0], Phi[5:9] @ right[:, 0], atol=1e-11)
@@ -717,6 +715,7 @@ def test_wrong_parts_are_refused_at_the_door():
         lambda: parts.add_pair(2, 2, True, True, mean),
         lambda: parts.add_pair(0, 5, True, True, mean),
         lambda: parts.add_pair(2**33, 2**33, True, True, mean),
+        lambda: parts.set_units(mean),
     ):
         with pytest.raises((TypeError, ValueError)):
             wrong()

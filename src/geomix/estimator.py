@@ -85,9 +85,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Share of the penalty that the mean plane of a class is spared, so that planes shrink
         towards it rather than towards zero. Paper: 0. "auto" tries 0 and 0.9 for spline planes.
     weigh_columns : "auto" or bool, default="auto"
-        Penalise a column less the more it says by itself, as one spline plane per class tells; a
-        Fourier lift becomes finer along it. "auto" tries both, for spline and Fourier lifts whose
-        ``l2`` is chosen. Paper: False.
+        Penalise a step of a curve less the more it says, as the planes alike tell first; a
+        Fourier lift becomes finer along columns that say more, as one spline plane per class
+        tells. "auto" tries both, where ``l2`` is chosen. Paper: False.
     usage_beta, usage_delta : float, default=0.5 and 0.01
         Usage-aware L2: plane p is penalised by l2 (1 + beta / (usage_p + delta)).
     usage_average : {"batch", "running"}, default="batch"

@@ -4,7 +4,7 @@
 
 ``basis`` B spans the rows (``kernel.compressed``): an L2 penalty keeps planes in that span, and
 its rows are orthonormal, so training v is training w with fewer numbers. Spline features may have
-``units`` instead, a factor for each part: then w = units v.
+``units`` instead, a factor for each step: then w = units v.
 """
 
 from __future__ import annotations
@@ -36,27 +36,28 @@ class Features:
         if self.basis is not None:
             return replace(planes, weights=planes.weights @ self.basis)
         if self.units is not None:
-            return replace(planes, weights=planes.weights * self.rows.X.step_units)
+            return replace(planes, weights=planes.weights * self.units)
         return planes
 
     def working(self, planes: Planes) -> Planes:
         """Planes over these features, from planes over the lift's own: not under a ``basis``."""
         if self.units is None:
             return planes
-        return replace(planes, weights=planes.weights / self.rows.X.step_units)
+        return replace(planes, weights=planes.weights / self.units)
 
     @property
-    def units(self) -> tuple[float, ...] | None:
-        """The factor on each part of a spline lift, or None."""
+    def units(self) -> FloatArray | None:
+        """The factor on each step of a spline lift, or None."""
         return self.rows.X.units if isinstance(self.rows.X, Binned) else None
 
-    def with_units(self, units: tuple[float, ...] | None) -> Features:
-        """The same features of a spline lift with other units of its parts."""
-        held_out = None if self.held_out is None else _with_units(self.held_out, units)
-        return replace(self, rows=_with_units(self.rows, units), held_out=held_out)
+    def with_units(self, units: FloatArray) -> Features:
+        """The same features of a spline lift, its steps in these units."""
+        held_out = None if self.held_out is None else in_units(self.held_out, units)
+        return replace(self, rows=in_units(self.rows, units), held_out=held_out)
 
 
-def _with_units(rows: Rows, units: tuple[float, ...] | None) -> Rows:
+def in_units(rows: Rows, units: FloatArray) -> Rows:
+    """Binned rows with their steps in these units."""
     return Rows(replace(rows.X, units=units), rows.y, rows.weight)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.expand import Expand
-from geomix.features import Features
+from geomix.features import Features, in_units
 from geomix.history import Record
 from geomix.initial import drawn_apart, initial_planes
 from geomix.lift import Lift, Standardize
@@ -19,14 +19,14 @@ from geomix.order import order_of
 from geomix.planes import Planes
 from geomix.preparation import Preparation
 from geomix.recipe import Recipe
-from geomix.relevance import part_strengths, units_of
+from geomix.relevance import part_strengths, step_units, units_of
 from geomix.rows import Rows
 from geomix.spline import SplineLift
 from geomix.streams import stream
 from geomix.training import train_planes
 from geomix.training_run import Trained
 
-# One plane that several will start from, or that tells how much columns say, need not have
+# Planes that others will start from, or that tell how much columns or steps say, need not have
 # converged.
 ITERATIONS_ALONE = 50
 
@@ -39,7 +39,7 @@ class Candidate:
     suggests;  n_planes : per class, or None for what the budget or the user says;
     relief : share of the penalty that a class's mean plane is spared;
     n_knots : most knots of a curve, under a spline lift;  weighed : whether features are in units
-    of what their columns say (``relevance.py``).
+    of what their columns or steps say (``relevance.py``).
     """
 
     lift: str
@@ -55,6 +55,11 @@ class Candidate:
         """The same with one plane per class, which then has the penalty of the mean plane."""
         l2 = self.l2 * (1.0 - self.relief)
         return replace(self, l2=l2, n_planes=1, relief=0.0)
+
+    @property
+    def alike(self) -> Candidate:
+        """The same with all steps alike: what tells how much each says."""
+        return replace(self, weighed=False)
 
 
 # The model that tells how much each column says.
@@ -89,29 +94,19 @@ class Fold:
         return Fold(self.preparation.thinned(n_rows))
 
     def features(self, candidate: Candidate) -> Features:
-        """The working features of a candidate's lift."""
+        """The features of a candidate's lift, whose columns may be weighed but not its steps."""
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots
-        if candidate.weighed:
+        if candidate.weighed and candidate.lift != "spline":
             if key not in self._weighed:
-                strengths = self._column_strengths
+                units = units_of(self._column_strengths)
                 self._parts.clear()
                 self._weighed.clear()
-                self._weighed[key] = self._weighed_by(strengths, *key)
+                self._weighed[key] = self.preparation.weighed_features(*key[:2], units)
             return self._weighed[key]
         if not self.preparation.has_made(*key):
             self._parts.clear()  # before the new ones are made: both at once may be too many
             self._weighed.clear()
         return self.preparation.features(*key)
-
-    def _weighed_by(
-        self, strengths: FloatArray, lift: str, gamma_factor: float | None, n_knots: int | None
-    ) -> Features:
-        if lift != "spline":
-            return self.preparation.weighed_features(lift, gamma_factor, units_of(strengths))
-        plain = self.preparation.features(lift, n_knots=n_knots)
-        assert isinstance(plain.lift, SplineLift)
-        units = units_of(strengths[plain.lift.column_of])
-        return plain.with_units(tuple(units.tolist()))
 
     @cached_property
     def _column_strengths(self) -> FloatArray:
@@ -189,23 +184,84 @@ def train_on_fold(
     max_iter: int | None = None,
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
-    preparation, seed = fold.preparation, fold.preparation.seed
+    if candidate.weighed and candidate.lift == "spline":
+        return _train_in_units(candidate, fold, recipe, watch, phase)
     features = fold.features(candidate)
     train, valid = fold.parts(features)
     start = _start(candidate, fold, recipe, train, phase)
+    trained = _train(candidate, fold, recipe, features, train, valid, start, watch, phase, max_iter)
+    if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
+        fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, start.init, trained.n_iter)
+    return Fitted(features, valid, trained, start.init)
+
+
+def _train_in_units(
+    candidate: Candidate, fold: Fold, recipe: Recipe, watch: Watch | None, phase: str
+) -> Fitted:
+    """The same planes with all steps alike tell what each step says, and go on in units of that."""
+    most = min(ITERATIONS_ALONE, recipe.max_iter)
+    told = train_on_fold(candidate.alike, fold, recipe, watch, phase, most)
+    assert isinstance(told.features.lift, SplineLift)
+    units = step_units(told.trained.planes, told.features.lift)
+    features = told.features.with_units(units)
+    train, valid = (
+        None if one is None else in_units(one, units) for one in fold.parts(told.features)
+    )
+    planes = features.working(told.trained.planes)
+    if told.trained.stopped == "asked":
+        return Fitted(features, valid, replace(told.trained, planes=planes), told.init)
+    assert train is not None
+    start = Start(planes, told.init, told.trained.n_iter)
+    n_told = len(told.trained.records)
+
+    def counted(record: Record) -> Record:
+        return replace(record, iteration=record.iteration + n_told)
+
+    def watch_on(record: Record, snapshot: Callable[[], Snapshot]) -> bool | None:
+        assert watch is not None
+        return watch(counted(record), snapshot)
+
+    trained = _train(
+        candidate,
+        fold,
+        recipe,
+        features,
+        train,
+        valid,
+        start,
+        None if watch is None else watch_on,
+        phase,
+    )
+    records = [*told.trained.records, *map(counted, trained.records)]
+    return Fitted(features, valid, replace(trained, records=records), told.init)
+
+
+def _train(
+    candidate: Candidate,
+    fold: Fold,
+    recipe: Recipe,
+    features: Features,
+    train: Rows,
+    valid: Rows | None,
+    start: Start,
+    watch: Watch | None,
+    phase: str,
+    max_iter: int | None = None,
+) -> Trained:
+    preparation = fold.preparation
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         assert watch is not None
         return watch(record, lambda: _snapshot(features, now))
 
-    trained = train_planes(
+    return train_planes(
         start.planes,
         train,
         valid,
         recipe,
         candidate.l2,
         candidate.relief,
-        stream(seed, "batches"),
+        stream(preparation.seed, "batches"),
         None if watch is None else watch_planes,
         phase,
         max_iter,
@@ -218,9 +274,6 @@ def train_on_fold(
             preparation.n_classes,
         ),
     )
-    if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
-        fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, start.init, trained.n_iter)
-    return Fitted(features, valid, trained, start.init)
 
 
 def _start(candidate: Candidate, fold: Fold, recipe: Recipe, train: Rows, phase: str) -> Start:

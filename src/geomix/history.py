@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from geomix.arrays import FloatArray
+
 
 @dataclass(frozen=True)
 class Record:
@@ -56,8 +58,8 @@ class History:
     """Steps of the final training, candidates tried before it, why the winner won, and notes on
     every fallback.
 
-    l2, relief : the penalty of the final training;  units : of the parts of a spline lift, where
-    columns were weighed.
+    l2, relief : the penalty of the final training;  units : of the steps of a spline lift,
+    (n_steps,), where those were weighed.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -68,7 +70,7 @@ class History:
     init: str = ""
     l2: float = 0.0
     relief: float = 0.0
-    units: tuple[float, ...] | None = None
+    units: FloatArray | None = field(default=None, compare=False)
 
     @property
     def n_iter(self) -> int:

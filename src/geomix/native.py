@@ -8,7 +8,6 @@ and of one type, and a spline lift part by part.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,7 +60,7 @@ class NativeRows:
             self._solver = _native.SparseMinimizer
         elif isinstance(X, Binned):
             self.packed = _native.BinnedRows(
-                plain(X.codes), _spline_parts(X.lift, X.units), *labels
+                plain(X.codes), _spline_parts(X.lift, _bytes(X.units)), *labels
             )
             self._solver = _native.BinnedMinimizer
         elif X.dtype == np.float32:
@@ -286,23 +285,30 @@ def _spline_tables(lift: SplineLift) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _spline_parts(lift: SplineLift, units: tuple[float, ...] | None) -> Any:
+def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
     """What training on bins needs to know: where each bin lies, the means, and the units."""
     parts = _native.SplineParts()
-    for part, unit in zip(lift.parts, units or itertools.repeat(1.0), strict=False):
+    for part in lift.parts:
         mean = _doubles(part.mean)
         if isinstance(part, Curve):
             interval, fraction = part.place(part.values)
-            parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean, unit)
+            parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean)
         elif isinstance(part, Levels):
-            parts.add_levels(part.n_levels, part.has_missing, mean, unit)
+            parts.add_levels(part.n_levels, part.has_missing, mean)
         else:
             ordered = part.first is not None, part.second is not None
-            parts.add_pair(part.n_first, part.n_second, *ordered, mean, unit)
+            parts.add_pair(part.n_first, part.n_second, *ordered, mean)
+    if units is not None:
+        parts.set_units(np.frombuffer(units))
     return parts
 
 
 # --- arrays as the extension wants them ---
+
+
+def _bytes(X: FloatArray | None) -> bytes | None:
+    """Numbers that can be looked up."""
+    return None if X is None else _doubles(X).tobytes()
 
 
 def _doubles(X: Any) -> FloatArray:

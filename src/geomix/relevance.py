@@ -1,15 +1,25 @@
-"""How much each column says, and a penalty that follows it.
+"""How much each column, and each step of a curve, says; and a penalty that follows it.
 
-A penalty that is the same for all columns holds back those that tell the classes apart as much as
-those that tell nothing. One spline plane per class, trained first, says how far each column moves
-the class scores; the features of a column are then measured in units of that:
+A penalty that is the same for all holds back what tells the classes apart as much as what tells
+nothing. So a model that is trained with columns alike tells first, and features are then measured
+in units of what it says: features times a unit under the same penalty are the features themselves
+under a penalty divided by its square.
+
+Under a spline lift the same planes tell, of every step k of their curves:
+
+    spread_k = mean over planes p of (w_pk - mean of w_k)^2, smoothed over neighbours
+    unit_k^2 = 0.03 + 0.97 spread_k / mean spread
+
+A curve is then free to be steep where it was steep, and flat elsewhere: nearer to the steps of a
+tree. The levels of a category, which have no order, share one unit.
+
+Under the other lifts one spline plane per class tells how far each column moves the class scores:
 
     strength_j = root mean square over rows and classes of what column j adds, less its mean
                  over the classes
     unit_j     = max(strength_j, 1 / 20 of the typical one), with a mean square of one
 
-Features times a unit under the same penalty are the features themselves under a penalty divided
-by its square. Under a Fourier lift it is the kernel that becomes narrower along such a column.
+A kernel becomes narrower along a column that says much.
 """
 
 from __future__ import annotations
@@ -17,12 +27,31 @@ from __future__ import annotations
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.curves import Curve
 from geomix.planes import Planes
 from geomix.rows import Rows
-from geomix.spline import Binned
+from geomix.spline import Binned, SplineLift
 
 # A column that says nothing by itself may still say something beside another.
 SMALLEST_STRENGTH = 0.05
+SMALLEST_SPREAD = 0.03
+NEIGHBOURS = np.array([0.25, 0.5, 0.25])
+
+
+def step_units(planes: Planes, lift: SplineLift) -> FloatArray:
+    """(n_steps,) from planes over the lift's own features."""
+    spread = planes.weights.var(axis=0)
+    for part, steps in lift.by_part():
+        if isinstance(part, Curve):
+            along = slice(steps.start, steps.stop - part.has_missing)
+            padded = np.pad(spread[along], 1, mode="edge")
+            spread[along] = np.convolve(padded, NEIGHBOURS, mode="valid")
+        else:
+            spread[steps] = spread[steps].mean()
+    typical = spread.mean()
+    if not typical > 0.0:
+        return np.ones_like(spread)
+    return np.sqrt(SMALLEST_SPREAD + (1.0 - SMALLEST_SPREAD) * spread / typical)
 
 
 def part_strengths(planes: Planes, rows: Rows) -> FloatArray:

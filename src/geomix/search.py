@@ -2,9 +2,9 @@
 
 From simple to rich: linear with one plane per class, linear with the budget's planes, spline with
 one, Fourier with one, Fourier with the budget's, spline with several. Each looks for its penalty
-by steps of ten; the last four are tried with columns alike and weighed (``relevance.py``). What is
-far behind is not searched further. The search ends early when the held-out rows leave nothing to
-be won, or when its time is over.
+by steps of ten; the last four are tried alike and weighed (``relevance.py``). What is far behind is
+not searched further. The search ends early when the held-out rows leave nothing to be won, or when
+its time is over.
 """
 
 from __future__ import annotations
@@ -193,11 +193,8 @@ class Search:
 
     def _several(self, simple: Measured, n_planes: int) -> Measured | None:
         """So many spline planes, from what one has found; None where they have no chance."""
-        dear = self._is_dear(n_planes)
-        ones = [simple] if dear else self._alike_and_weighed(simple)
-        starts = [self._drawn_apart(one.candidate, n_planes) for one in ones]
-        start = min(starts, key=lambda m: m.loss)
-        if dear and self.is_behind(start, PROMISING):
+        start = self._drawn_apart(simple.candidate, n_planes)
+        if self._is_dear(n_planes) and self.is_behind(start, PROMISING):
             return None
         # On few rows the search would find the luckiest of many, and take the longest.
         if self.handicap > 0.0 and start.loss >= simple.loss:
@@ -205,26 +202,20 @@ class Search:
         start = self.by_tens(start)
         if self.is_hopeless(start):
             return None
-        start = self.best_relief(start)
+        start = self.best_weighing(self.best_relief(start))
         return start if self.is_behind(start, PROMISING) else self.tuned(self.best_width(start))
 
     def _is_dear(self, n_planes: int) -> bool:
         encoded, n_classes = self.folds[0].preparation.encoded, self.folds[0].preparation.n_classes
         return bool(np.prod(encoded.X.shape, dtype=float) * n_planes * n_classes > DEAR_LOOKUPS)
 
-    def _alike_and_weighed(self, simple: Measured) -> Iterator[Measured]:
-        """The best one plane whose columns are alike, and the best whose columns are weighed."""
-        made = simple.candidate
-        for weighed in (False, True) if self._may_weigh else (made.weighed,):
-            same = replace(made, weighed=weighed, l2=0.0)
-            others = [m for m in self.measured.values() if replace(m.candidate, l2=0.0) == same]
-            yield min(others, key=lambda m: m.loss)
-
     def _drawn_apart(self, one: Candidate, n_planes: int) -> Measured:
         """Several planes with the penalty of one, and fewer knots."""
         if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
             one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
-        return self.measure(replace(one, n_planes=n_planes, relief=self._reliefs[0]))
+        weighed = one.weighed or self._may_weigh
+        several = replace(one, n_planes=n_planes, relief=self._reliefs[0], weighed=weighed)
+        return self.measure(several)
 
     def _with_planes(self, best: Measured, n_planes: int, l2_factor: float) -> Measured:
         """Another number of planes. A plane that answers for fewer rows is penalised more
@@ -282,11 +273,11 @@ class Search:
         return self.recipe.weigh_columns == "auto" and self.recipe.l2 == "auto"
 
     def best_weighing(self, start: Measured) -> Measured:
-        """Columns alike or weighed, whichever is better."""
+        """Alike or weighed, whichever is better."""
         if not self._may_weigh:
             return start
-        weighed = self.measure(replace(start.candidate, weighed=True))
-        return weighed if weighed.loss < start.loss else start
+        other = self.measure(replace(start.candidate, weighed=not start.candidate.weighed))
+        return other if other.loss < start.loss else start
 
     def best_width(self, start: Measured) -> Measured:
         """The kernel width, or the number of knots, stepped one way or the other while that

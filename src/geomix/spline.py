@@ -20,7 +20,7 @@ values themselves where a column has no more than 255 of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -66,10 +66,6 @@ class SplineLift:
         for part, start in zip(self.parts, self.step_start.tolist()[:-1], strict=True):
             yield part, slice(start, start + part.n_steps)
 
-    def by_step(self, of_parts: Sequence[float] | FloatArray) -> FloatArray:
-        """A number for each step from one for each part."""
-        return np.repeat(np.asarray(of_parts, dtype=float), np.diff(self.step_start))
-
     def __call__(self, X: Any) -> FloatArray:
         """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
         if getattr(X, "format", None) is not None:
@@ -111,13 +107,13 @@ class SplineLift:
 class Binned:
     """Rows of a spline lift as codes, (n_rows, n_parts), which stand for rows of phi.
 
-    It behaves like that matrix in the products that training needs. units : a factor on the phi
-    of each part, or None; the larger it is, the weaker the penalty on that part.
+    It behaves like that matrix in the products that training needs. units : (n_outputs,) a factor
+    on each of phi, or None; the larger it is, the weaker the penalty on that step.
     """
 
     codes: IntArray
     lift: SplineLift
-    units: tuple[float, ...] | None = None
+    units: FloatArray | None = None
 
     __array_ufunc__ = None
     dtype = np.dtype(np.float64)  # of the matrix that it stands for
@@ -132,15 +128,11 @@ class Binned:
     def __getitem__(self, rows: Any) -> Binned:
         return Binned(self.codes[rows], self.lift, self.units)
 
-    @property
-    def step_units(self) -> FloatArray:
-        """(n_outputs,) the unit of the part that each step is of."""
-        return self.lift.by_step(self.units or np.ones(len(self.lift.parts)))
-
     def __matmul__(self, right: FloatArray) -> FloatArray:
         """(n_rows, n_outputs) @ (n_outputs, n) by looking up."""
         out = np.zeros((len(self), *right.shape[1:]))
-        right = (self.step_units * right.T).T
+        if self.units is not None:
+            right = (self.units * right.T).T
         for part, steps, codes in self.by_part():
             out += (part.bin_phi() @ right[steps])[codes]
         return out
@@ -153,7 +145,7 @@ class Binned:
             at = codes.astype(np.intp)
             sums = np.stack([np.bincount(at, row, part.n_bins) for row in rows])
             out[:, steps] = sums @ part.bin_phi()
-        return (out * self.step_units).reshape(*left.shape[:-1], self.lift.n_outputs)
+        return self._in_units(out).reshape(*left.shape[:-1], self.lift.n_outputs)
 
     def group_sums(self, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
         """Weighted sum of the rows of each group, (n_groups, n_outputs), in one pass.
@@ -165,7 +157,10 @@ class Binned:
             mass = np.bincount(group * part.n_bins + codes, weight, n_groups * part.n_bins)
             sums = mass.reshape(n_groups, part.n_bins)
             out[:, steps] = sums @ part.bin_phi()
-        return out * self.step_units
+        return self._in_units(out)
+
+    def _in_units(self, of_steps: FloatArray) -> FloatArray:
+        return of_steps if self.units is None else of_steps * self.units
 
     def by_part(self) -> Iterator[tuple[Part, slice, IntArray]]:
         for (part, steps), codes in zip(self.lift.by_part(), self.codes.T, strict=True):
