@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import log_loss
 
 from geomix import GeometricMixtureClassifier, estimator
+from geomix.folds import ITERATIONS_ALONE
 from geomix.objective import batch_terms, usage_penalty
 from geomix.planes import Planes, class_starts
 from geomix.relevance import (
@@ -98,29 +99,30 @@ def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
     assert errors[True] < 0.75 * errors[False]
 
 
-def test_what_tells_is_part_of_the_training(noisy, monkeypatch):
-    """Its iterations are in the history and are watched, and whoever watches may end it all."""
-    X, y = noisy
-    clf = GeometricMixtureClassifier(**{**WEIGHED, "n_planes": 2}, lift="spline", n_members=1)
-    seen = []
+@pytest.mark.parametrize("max_iter", [1, 30, 90])
+def test_what_tells_is_watched_and_bounded(noisy, monkeypatch, max_iter):
+    settings = {**WEIGHED, "n_planes": 2, "max_iter": max_iter, "tol": 1e-9}
+    clf = GeometricMixtureClassifier(**settings, lift="spline", n_members=1)
+    seen = {"weigh": 0, "fit": 0}
 
     def watch(record, snapshot):
-        if record.phase == "fit":
-            seen.append(record.iteration)
-        return len(seen) == most
+        if record.phase == "choose":
+            return False
+        assert record.iteration == seen[record.phase] + 1
+        assert snapshot().planes.n_planes == 6
+        seen[record.phase] += 1
+        return seen["weigh"] == most
 
     monkeypatch.setattr(estimator, "callback_watch", lambda *_: watch)
     most = 1000
-    clf.fit(X, y)
-    assert seen == [record.iteration for record in clf.history_.records]
-    assert seen == list(range(1, len(seen) + 1))
-    assert len(seen) > 60
-    for most in (3, 55):
-        seen.clear()
-        clf.fit(X, y)
-        assert clf.history_.n_iter == most
-        assert clf.history_.stopped == "asked"
-        assert clf.score(X, y) > 0.5
+    clf.fit(*noisy)
+    assert seen == {"weigh": min(max_iter, ITERATIONS_ALONE), "fit": max_iter}
+    assert clf.n_iter_ == max_iter
+    # Whoever asks for an end while it is told gets it there, and at the first step after.
+    most, seen = 1, dict.fromkeys(seen, 0)
+    clf.fit(*noisy)
+    assert seen == {"weigh": 1, "fit": 1}
+    assert clf.history_.stopped == "asked"
 
 
 def test_units_divide_the_penalty_by_their_square(noisy):

@@ -26,6 +26,6 @@ class Deadline:
         return cls(seconds, clock(), clock)
 
     def is_past(self, phase: str) -> bool:
-        """Whether the share of ``phase``, "choose" or "fit", is used up."""
+        """Whether the share of ``phase``, "choose" or the final training, is used up."""
         share = SHARE_FOR_CHOOSING if phase == "choose" else 1.0
         return self.clock() - self.start > share * self.seconds

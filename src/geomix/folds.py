@@ -199,41 +199,17 @@ def _train_in_units(
     candidate: Candidate, fold: Fold, recipe: Recipe, watch: Watch | None, phase: str
 ) -> Fitted:
     """The same planes with all steps alike tell what each step says, and go on in units of that."""
+    first = phase if phase == "choose" else "weigh"
     most = min(ITERATIONS_ALONE, recipe.max_iter)
-    told = train_on_fold(candidate.alike, fold, recipe, watch, phase, most)
+    told = train_on_fold(candidate.alike, fold, recipe, watch, first, most)
     assert isinstance(told.features.lift, SplineLift)
     units = step_units(told.trained.planes, told.features.lift)
     features = told.features.with_units(units)
-    train, valid = (
-        None if one is None else in_units(one, units) for one in fold.parts(told.features)
-    )
-    planes = features.working(told.trained.planes)
-    if told.trained.stopped == "asked":
-        return Fitted(features, valid, replace(told.trained, planes=planes), told.init)
-    assert train is not None
-    start = Start(planes, told.init, told.trained.n_iter)
-    n_told = len(told.trained.records)
-
-    def counted(record: Record) -> Record:
-        return replace(record, iteration=record.iteration + n_told)
-
-    def watch_on(record: Record, snapshot: Callable[[], Snapshot]) -> bool | None:
-        assert watch is not None
-        return watch(counted(record), snapshot)
-
-    trained = _train(
-        candidate,
-        fold,
-        recipe,
-        features,
-        train,
-        valid,
-        start,
-        None if watch is None else watch_on,
-        phase,
-    )
-    records = [*told.trained.records, *map(counted, trained.records)]
-    return Fitted(features, valid, replace(trained, records=records), told.init)
+    train, valid = fold.parts(told.features)
+    train, valid = in_units(train, units), None if valid is None else in_units(valid, units)
+    start = Start(features.working(told.trained.planes), told.init, told.trained.n_iter)
+    trained = _train(candidate, fold, recipe, features, train, valid, start, watch, phase)
+    return Fitted(features, valid, trained, told.init)
 
 
 def _train(
