@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator
+from geomix import GeometricMixtureClassifier, estimator, trials
 from geomix.folds import ITERATIONS_ALONE
 from geomix.objective import batch_terms, usage_penalty
 from geomix.planes import Planes, class_starts
@@ -193,6 +193,19 @@ def test_members_of_a_committee_have_units_of_their_own(noisy):
     expected = log_softmax(each.mean(axis=2) / model.temperature, axis=1)
     np.testing.assert_allclose(np.log(P), expected, atol=1e-9)
     assert log_loss(y, P) < 0.5
+
+
+@pytest.mark.parametrize("many_rows", [False, True])
+def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(noisy, monkeypatch, many_rows):
+    if many_rows:
+        monkeypatch.setattr(trials, "MANY_ROWS", 100)
+    settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
+    clf = GeometricMixtureClassifier(**settings).fit(*noisy)
+    longest = {
+        one: max(t.n_iter for t in clf.history_.trials if t.weighed == one) for one in (0, 1)
+    }
+    assert longest[0] == trials.ITERATIONS_PER_TRIAL
+    assert longest[1] == (trials.ITERATIONS_PER_TRIAL if many_rows else clf.max_iter)
 
 
 def test_levels_of_a_category_share_a_unit():

@@ -25,7 +25,6 @@ from geomix.rows import Rows
 from geomix.schema import Table
 from geomix.search import default_candidate
 from geomix.selection import choose_candidate
-from geomix.trials import ITERATIONS_PER_TRIAL
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ def _choose(
     history.choice = choice.why
     # Without early stopping a trial ends by converging, which says nothing about when to stop,
     # or at its limit, which does: that is the model that was measured.
-    ended_early = recipe.early_stopping == "off" and winner.n_iter < ITERATIONS_PER_TRIAL
+    ended_early = recipe.early_stopping == "off" and not winner.is_cut_short
     n_iter = winner.n_iter if task.refit and not ended_early else None
     return _Choice(winner.candidate, n_iter, winner.temperature)
 

@@ -185,7 +185,7 @@ def train_on_fold(
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
     if candidate.weighed and candidate.lift == "spline":
-        return _train_in_units(candidate, fold, recipe, watch, phase)
+        return _train_in_units(candidate, fold, recipe, watch, phase, max_iter)
     features = fold.features(candidate)
     train, valid = fold.parts(features)
     start = _start(candidate, fold, recipe, train, phase)
@@ -196,9 +196,15 @@ def train_on_fold(
 
 
 def _train_in_units(
-    candidate: Candidate, fold: Fold, recipe: Recipe, watch: Watch | None, phase: str
+    candidate: Candidate,
+    fold: Fold,
+    recipe: Recipe,
+    watch: Watch | None,
+    phase: str,
+    max_iter: int | None,
 ) -> Fitted:
-    """The same planes with all steps alike tell what each step says, and go on in units of that."""
+    """The same planes with all steps alike tell what each step says, and go on in units of that;
+    only then their iterations count."""
     first = phase if phase == "choose" else "weigh"
     most = min(ITERATIONS_ALONE, recipe.max_iter)
     told = train_on_fold(candidate.alike, fold, recipe, watch, first, most)
@@ -207,9 +213,10 @@ def _train_in_units(
     features = told.features.with_units(units)
     train, valid = fold.parts(told.features)
     train, valid = in_units(train, units), None if valid is None else in_units(valid, units)
-    start = Start(features.working(told.trained.planes), told.init, told.trained.n_iter)
-    trained = _train(candidate, fold, recipe, features, train, valid, start, watch, phase)
-    return Fitted(features, valid, trained, told.init)
+    n_told = told.trained.n_iter
+    start = Start(features.working(told.trained.planes), told.init, n_told)
+    trained = _train(candidate, fold, recipe, features, train, valid, start, watch, phase, max_iter)
+    return Fitted(features, valid, replace(trained, n_iter=trained.n_iter - n_told), told.init)
 
 
 def _train(
@@ -222,7 +229,7 @@ def _train(
     start: Start,
     watch: Watch | None,
     phase: str,
-    max_iter: int | None = None,
+    max_iter: int | None,
 ) -> Trained:
     preparation = fold.preparation
 

@@ -16,6 +16,8 @@ from geomix.pooling import log_softmax
 from geomix.recipe import Recipe
 
 ITERATIONS_PER_TRIAL = 100
+# With weighed steps planes go on gaining for longer; of more rows than this that takes too long.
+MANY_ROWS = 10_000
 FEWEST_ROWS_TO_TELL = 50
 
 
@@ -29,6 +31,7 @@ class Measured:
     row_weights: FloatArray
     temperature: float
     n_iter: int
+    is_cut_short: bool = False
 
     @property
     def loss(self) -> float:
@@ -70,7 +73,7 @@ def measure(
     beaten_errors: float,
 ) -> Measured:
     """Train and judge on every fold, or on the first few where the rival is clearly better."""
-    limit = min(recipe.max_iter, ITERATIONS_PER_TRIAL)
+    limit = _most_iterations(candidate, folds[0], recipe)
     y, weight = pooled(folds)
     fits: list[Fitted] = []
     S = np.empty((0, folds[0].preparation.n_classes))
@@ -86,7 +89,14 @@ def measure(
                 break
     n_iter = int(np.median([fit.trained.n_iter for fit in fits]))
     n_planes = fits[0].trained.planes.n_planes
-    return Measured(candidate, n_planes, row_losses, weight, temperature, n_iter)
+    cut = n_iter >= limit
+    return Measured(candidate, n_planes, row_losses, weight, temperature, n_iter, cut)
+
+
+def _most_iterations(candidate: Candidate, fold: Fold, recipe: Recipe) -> int:
+    if candidate.lift == "spline" and candidate.weighed and fold.n_train <= MANY_ROWS:
+        return recipe.max_iter
+    return min(recipe.max_iter, ITERATIONS_PER_TRIAL)
 
 
 def _row_losses(
