@@ -178,7 +178,7 @@ class Search:
             return
         yield best
         # Of more rows a trial takes longer, and tells more.
-        if self.is_behind(best, PROMISING_NUMBER if self._probing is self else 1.0):
+        if self.is_behind(best, 1.0 if self._has_many_rows else PROMISING_NUMBER):
             return
         more, fewer = [n for n in counts if n > first], [n for n in counts if n < first]
         for others, l2_factor in ((more, 10.0**-0.5), (fewer[::-1], 10.0**0.5)):
@@ -223,7 +223,10 @@ class Search:
         changed = replace(best.candidate, n_planes=n_planes)
         if self.recipe.l2 == "auto":
             changed = _step(changed, l2_factor) or changed
-        start = self.best_relief(self.measure(changed))
+        start = self.measure(changed)
+        if self._has_many_rows and start.loss >= best.loss:
+            return start
+        start = self.best_relief(start)
         return start if start.loss >= PROMISING_NUMBER * best.loss else self.tuned(start)
 
     def best_relief(self, start: Measured) -> Measured:
@@ -263,10 +266,13 @@ class Search:
     @cached_property
     def _probing(self) -> Search:
         """A search on some of the rows, for what makes the same difference there."""
-        fold = self.folds[0]
-        if len(self.folds) > 1 or fold.n_train <= 2 * ROWS_TO_PROBE:
+        if not self._has_many_rows:
             return self
-        return replace(self, folds=[fold.thinned(ROWS_TO_PROBE)], measured={})
+        return replace(self, folds=[self.folds[0].thinned(ROWS_TO_PROBE)], measured={})
+
+    @property
+    def _has_many_rows(self) -> bool:
+        return len(self.folds) == 1 and self.folds[0].n_train > 2 * ROWS_TO_PROBE
 
     @property
     def _may_weigh(self) -> bool:
