@@ -54,8 +54,8 @@ PROMISING = 1.05
 # Kernel widths are compared on so many rows, to train on and to judge by, where there are more than
 # twice as many.
 ROWS_TO_PROBE = 5000
-# Spline planes that look up more than this in a pass (some 0.2 s) are left at their first trial.
-DEAR_LOOKUPS = 2e8
+# Spline planes that look up more than this in a pass (some 0.1 s) are left at their first trial.
+DEAR_LOOKUPS = 1e8
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
 
