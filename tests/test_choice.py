@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator, search, selection
+from geomix import GeometricMixtureClassifier, estimator, search, selection, trials
 from geomix.deadline import Deadline
 from geomix.folds import Candidate
 from geomix.picked import all_rows
@@ -199,9 +199,9 @@ def test_dear_planes_that_start_behind_are_left(monkeypatch):
     y = (X.sum(axis=1) + rng.logistic(scale=0.3, size=1500) > 0.0).astype(int)
     n_rich = []
     for dear in (np.inf, 0.0):
-        monkeypatch.setattr(search, "DEAR_LOOKUPS", dear)
-        trials = GeometricMixtureClassifier(random_state=0).fit(X, y).history_.trials
-        n_rich.append(sum(trial.n_planes > 2 and trial.lift == "spline" for trial in trials))
+        monkeypatch.setattr(trials, "DEAR_LOOKUPS", dear)
+        tried = GeometricMixtureClassifier(random_state=0).fit(X, y).history_.trials
+        n_rich.append(sum(trial.n_planes > 2 and trial.lift == "spline" for trial in tried))
     assert n_rich[0] > n_rich[1] == 1
 
 

@@ -13,12 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
-
 from geomix.deadline import Deadline
 from geomix.folds import Candidate, Fold, Watch
 from geomix.recipe import MOST_KNOTS, Recipe
-from geomix.trials import Measured, is_level, measure
+from geomix.trials import Measured, is_dear, is_level, measure
 
 # Kernel widths to try, as factors of the one that the median distance suggests.
 GAMMA_STEP = 4.0
@@ -54,8 +52,6 @@ PROMISING = 1.05
 # Kernel widths are compared on so many rows, to train on and to judge by, where there are more than
 # twice as many.
 ROWS_TO_PROBE = 5000
-# Spline planes that look up more than this in a pass (some 0.1 s) are left at their first trial.
-DEAR_LOOKUPS = 1e8
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
 
@@ -194,7 +190,7 @@ class Search:
     def _several(self, simple: Measured, n_planes: int) -> Measured | None:
         """So many spline planes, from what one has found; None where they have no chance."""
         start = self._drawn_apart(simple.candidate, n_planes)
-        if self._is_dear(n_planes) and self.is_behind(start, PROMISING):
+        if is_dear(start.candidate, self.folds[0]) and self.is_behind(start, PROMISING):
             return None
         # On few rows the search would find the luckiest of many, and take the longest.
         if self.handicap > 0.0 and start.loss >= simple.loss:
@@ -204,10 +200,6 @@ class Search:
             return None
         start = self.best_weighing(self.best_relief(start))
         return start if self.is_behind(start, PROMISING) else self.tuned(self.best_width(start))
-
-    def _is_dear(self, n_planes: int) -> bool:
-        encoded, n_classes = self.folds[0].preparation.encoded, self.folds[0].preparation.n_classes
-        return bool(np.prod(encoded.X.shape, dtype=float) * n_planes * n_classes > DEAR_LOOKUPS)
 
     def _drawn_apart(self, one: Candidate, n_planes: int) -> Measured:
         """Several planes with the penalty of one, and fewer knots."""

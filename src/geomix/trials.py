@@ -16,8 +16,10 @@ from geomix.pooling import log_softmax
 from geomix.recipe import Recipe
 
 ITERATIONS_PER_TRIAL = 100
-# With weighed steps planes go on gaining for longer; of more rows than this that takes too long.
+# With weighed steps planes go on gaining for longer, which takes too long of more rows than this,
+# or where a pass looks up more than this (some 0.1 s).
 MANY_ROWS = 10_000
+DEAR_LOOKUPS = 1e8
 FEWEST_ROWS_TO_TELL = 50
 
 
@@ -94,9 +96,17 @@ def measure(
 
 
 def _most_iterations(candidate: Candidate, fold: Fold, recipe: Recipe) -> int:
-    if candidate.lift == "spline" and candidate.weighed and fold.n_train <= MANY_ROWS:
+    weighed = candidate.lift == "spline" and candidate.weighed
+    if weighed and fold.n_train <= MANY_ROWS and not is_dear(candidate, fold):
         return recipe.max_iter
     return min(recipe.max_iter, ITERATIONS_PER_TRIAL)
+
+
+def is_dear(candidate: Candidate, fold: Fold) -> bool:
+    """Whether a pass over the rows looks up so much that trials of such spline planes take long."""
+    cells = np.prod(fold.preparation.encoded.X.shape, dtype=float)
+    n_planes = (candidate.n_planes or 1) * fold.preparation.n_classes
+    return bool(cells * n_planes > DEAR_LOOKUPS)
 
 
 def _row_losses(
