@@ -190,7 +190,7 @@ class Search:
     def _several(self, simple: Measured, n_planes: int) -> Measured | None:
         """So many spline planes, from what one has found; None where they have no chance."""
         start = self._drawn_apart(simple.candidate, n_planes)
-        if is_dear(start.candidate, self.folds[0]) and self.is_behind(start, PROMISING):
+        if is_dear(start.candidate, self.folds[0]) and self.is_behind(start, 1.0):
             return None
         # On few rows the search would find the luckiest of many, and take the longest.
         if self.handicap > 0.0 and start.loss >= simple.loss:
