@@ -10,8 +10,8 @@ its time is over.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from geomix.deadline import Deadline
 from geomix.folds import Candidate, Fold, Watch
@@ -84,6 +84,7 @@ class Search:
     handicap: float
     deadline: Deadline | None = None
     measured: dict[Candidate, Measured] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)  # a sentence for each kind that a probe ruled out
 
     @property
     def best(self) -> Measured | None:
@@ -126,10 +127,16 @@ class Search:
             return
         simple = {}
         for lift in lifts:
-            simple[lift] = self.searched(self._first(lift, n_planes=1))
-            yield simple[lift]
-            if lift != "spline" and self._has_clusters:
-                yield self.by_budget(simple[lift])
+            found = self.searched(self._first(lift, n_planes=1))
+            if found is None:
+                continue
+            simple[lift] = found
+            yield found
+            # Of many rows several linear planes take long, and often the others leave them behind.
+            if lift == "fourier" or (lift == "linear" and not self._has_many_rows):
+                yield from self.by_budget(found)
+        if "linear" in simple and self._has_many_rows:
+            yield from self.by_budget(simple["linear"])
         if "spline" in simple:
             yield from self.rich(simple["spline"])
 
@@ -150,18 +157,22 @@ class Search:
     def given(self, lift: str) -> Iterator[Measured]:
         """Planes as the user wants them, or as the silhouette says."""
         for relief in self._reliefs if lift == "spline" else (0.0,):
-            yield self.searched(self._first(lift, relief=relief))
+            if (found := self.searched(self._first(lift, relief=relief))) is not None:
+                yield found
 
-    def by_budget(self, simple: Measured) -> Measured:
-        """As many planes as the silhouette says."""
+    def by_budget(self, simple: Measured) -> Iterator[Measured]:
+        """As many planes as the silhouette says, where that is not one."""
+        if not self._has_clusters:
+            return
         if simple.candidate.lift == "linear":
-            return self.tuned(self.measure(default_candidate(self.recipe, lift="linear")))
+            start = self.measure(default_candidate(self.recipe, lift="linear"))
+            is_left = self._has_many_rows and self.is_behind(start, PROMISING)
+            yield start if is_left else self.tuned(start)
         # One plane has found the width and penalty already. Several planes take the most time
         # of all, and where they start behind no penalty has brought them forward.
-        if self.is_behind(simple, PROMISING):
-            return simple
-        start = self.measure(replace(simple.candidate, n_planes=None))
-        return start if start.loss >= simple.loss else self.tuned(start)
+        elif not self.is_behind(simple, PROMISING):
+            start = self.measure(replace(simple.candidate, n_planes=None))
+            yield start if start.loss >= simple.loss else self.tuned(start)
 
     def rich(self, simple: Measured) -> Iterator[Measured]:
         """Several spline planes; then more of them while that helps, or else fewer."""
@@ -189,9 +200,10 @@ class Search:
 
     def _several(self, simple: Measured, n_planes: int) -> Measured | None:
         """So many spline planes, from what one has found; None where they have no chance."""
-        start = self._drawn_apart(simple.candidate, n_planes)
-        if is_dear(start.candidate, self.folds[0]) and self.is_behind(start, 1.0):
+        several = self._drawn_apart(simple.candidate, n_planes)
+        if is_dear(several, self.folds[0]):
             return None
+        start = self.measure(several)
         # On few rows the search would find the luckiest of many, and take the longest.
         if self.handicap > 0.0 and start.loss >= simple.loss:
             return None
@@ -201,13 +213,12 @@ class Search:
         start = self.best_weighing(self.best_relief(start))
         return start if self.is_behind(start, PROMISING) else self.tuned(self.best_width(start))
 
-    def _drawn_apart(self, one: Candidate, n_planes: int) -> Measured:
+    def _drawn_apart(self, one: Candidate, n_planes: int) -> Candidate:
         """Several planes with the penalty of one, and fewer knots."""
         if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
             one = self._with_knots(one, KNOTS_OF_SEVERAL_PLANES)
         weighed = one.weighed or self._may_weigh
-        several = replace(one, n_planes=n_planes, relief=self._reliefs[0], weighed=weighed)
-        return self.measure(several)
+        return replace(one, n_planes=n_planes, relief=self._reliefs[0], weighed=weighed)
 
     def _with_planes(self, best: Measured, n_planes: int, l2_factor: float) -> Measured:
         """Another number of planes. A plane that answers for fewer rows is penalised more
@@ -229,38 +240,50 @@ class Search:
     def _reliefs(self) -> tuple[float, ...]:
         return RELIEFS if self.recipe.relief == "auto" else (float(self.recipe.relief),)
 
-    def searched(self, first: Candidate) -> Measured:
-        """Width and penalty: a kernel needs its width first, a curve its penalty."""
+    def searched(self, first: Candidate) -> Measured | None:
+        """Width and penalty: a kernel needs its width first, a curve its penalty. None for a kernel
+        that some of the rows rule out."""
         if first.lift == "spline":
             plain = self.tuned(self.best_width(self.by_tens(self.measure(first))))
             weighed = self.best_weighing(plain)
             return plain if weighed is plain else self.tuned(weighed)
-        start = self.measure(self._probed(first) if first.lift == "fourier" else first)
+        found = self._kernel(first) if first.lift == "fourier" else first
+        if found is None:
+            return None
+        start = self.measure(found)
         return start if self.is_behind(start, PROMISING) else self.tuned(start)
 
-    def _probed(self, first: Candidate) -> Candidate:
-        """The best kernel of some of the rows. A probe that is over ends itself, and not the
-        search, which may have measured nothing yet."""
-        probing = self._probing
-        try:
-            return probing.best_kernel(first)
-        except SearchIsOver:
-            if probing is self or probing.best is None:
-                raise
-            return probing.best.candidate
-
-    def best_kernel(self, first: Candidate) -> Candidate:
-        """The kernel's width, and whether its columns are weighed."""
-        wide = self.best_width(self.measure(first))
-        weighed = self.best_weighing(wide)
-        return (wide if weighed is wide else self.best_width(weighed)).candidate
-
-    @cached_property
-    def _probing(self) -> Search:
-        """A search on some of the rows, for what makes the same difference there."""
+    def _kernel(self, first: Candidate) -> Candidate | None:
+        """The best kernel; where rows are many, of some of them, or None if it is far behind the
+        best of the others there."""
         if not self._has_many_rows:
-            return self
-        return replace(self, folds=[self.folds[0].thinned(ROWS_TO_PROBE)], measured={})
+            return self._best_kernel(first, None).candidate
+        probe = replace(self, folds=[self.folds[0].thinned(ROWS_TO_PROBE)], measured={})
+        # A probe that is over ends itself, and not the search, which may have measured nothing yet.
+        with suppress(SearchIsOver):
+            rival = None if self.best is None else probe.measure(self.best.candidate)
+            probe._best_kernel(first, rival)
+        kernels = [one for one in probe.measured.values() if one.candidate.lift == first.lift]
+        if not kernels:
+            return None
+        kernel = min(kernels, key=lambda m: m.loss)
+        best = probe.best or kernel
+        if not probe.is_behind(kernel, PROMISING):
+            return kernel.candidate
+        self.left.append(
+            f"Left after {len(kernels)} probes of {probe.folds[0].n_train} rows: {kernel.name}, "
+            f"held-out loss {kernel.loss:.4f} there, {best.name} {best.loss:.4f}."
+        )
+        return None
+
+    def _best_kernel(self, first: Candidate, rival: Measured | None) -> Measured:
+        """The kernel's width, and whether its columns are weighed; only the width of one that is
+        far behind its rival."""
+        wide = self.best_width(self.measure(first))
+        if rival is not None and self.is_behind(wide, PROMISING):
+            return wide
+        weighed = self.best_weighing(wide)
+        return wide if weighed is wide else self.best_width(weighed)
 
     @property
     def _has_many_rows(self) -> bool:

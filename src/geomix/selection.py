@@ -52,7 +52,7 @@ def choose_candidate(
         assert search.best is not None
         finalists.append(search.best)
     winner = _simplest_of_the_best(finalists, handicap)
-    why = _why(winner, finalists) + ended
+    why = " ".join([_why(winner, finalists), *search.left]) + ended
     return Choice(winner, list(search.measured.values()), why)
 
 
