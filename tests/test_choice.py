@@ -31,6 +31,12 @@ def let_time_pass(monkeypatch, seconds_per_look):
     monkeypatch.setattr(estimator, "Deadline", made)
 
 
+def search_on(monkeypatch, n_rows, *, probe):
+    """More rows than these are many: so many are searched on, and kernels probed on fewer."""
+    monkeypatch.setattr(selection, "ROWS_TO_SEARCH", n_rows)
+    monkeypatch.setattr(search, "ROWS_TO_PROBE", probe)
+
+
 def test_a_deadline_gives_half_of_its_time_to_the_choice():
     now = SimpleNamespace(time=100.0)
     deadline = Deadline.after(10.0, lambda: now.time)
@@ -148,7 +154,7 @@ def test_one_candidate_has_no_rival(moons):
 def measured(loss, **candidate):
     """A finalist with that loss on each of a thousand held-out rows."""
     made = Candidate(l2=1e-3, **candidate)
-    return Measured(made, 2, np.full(1000, loss), np.ones(1000), 1.0, 10)
+    return Measured(made, 2, np.full(1000, loss), np.ones(1000), 1.0, n_rows=5000, n_iter=10)
 
 
 @pytest.mark.parametrize(("gain", "taken"), [(0.0008, 1), (0.0012, 12)])
@@ -211,8 +217,8 @@ def test_kernel_widths_are_compared_on_fewer_rows(monkeypatch):
     X = rng.uniform(-3.0, 3.0, (3000, 2))
     y = (np.sin(2.0 * X[:, 0]) + np.sin(2.0 * X[:, 1]) > 0.0).astype(int)
     found = []
-    for rows in (3000, 600):
-        monkeypatch.setattr(search, "ROWS_TO_PROBE", rows)
+    for rows in (3000, 2000):
+        search_on(monkeypatch, rows, probe=1200)
         clf = GeometricMixtureClassifier(lift="fourier", n_planes=1, random_state=0).fit(X, y)
         found.append(clf)
     widths = [[trial.gamma_factor for trial in clf.history_.trials] for clf in found]
@@ -220,6 +226,50 @@ def test_kernel_widths_are_compared_on_fewer_rows(monkeypatch):
     chosen = [clf.model_.lift.gamma for clf in found]
     assert chosen[0] == pytest.approx(chosen[1], rel=0.2)
     assert found[1].score(X, y) > 0.97
+
+
+def test_a_kernel_that_is_far_behind_on_some_rows_is_left(monkeypatch):
+    """Cuts of a few among twenty columns, which curves find and distances hide."""
+    search_on(monkeypatch, 1200, probe=600)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 20))
+    y = ((X[:, 0] > 0.3).astype(int) + (X[:, 1] > -0.2) + (np.abs(X[:, 2]) < 0.5) >= 2).astype(int)
+    clf = GeometricMixtureClassifier(max_planes=1, random_state=0).fit(X, y)
+    assert {trial.lift for trial in clf.history_.trials} == {"linear", "spline"}
+    assert "probes of 600 rows: fourier with 2 planes" in clf.history_.choice
+    assert clf.score(X, y) > 0.95
+
+
+def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkeypatch):
+    """n times the mean loss and n l2: what matters beside the sum of the rows is n l2."""
+    search_on(monkeypatch, 300, probe=300)
+    settings = {"lift": "linear", "validation_fraction": 0.25, "random_state": 0}
+    clf = GeometricMixtureClassifier(**settings).fit(*moons)
+    (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
+    n_train = 0.75 * len(moons[1])
+    assert clf.history_.l2 == pytest.approx(chosen.l2 * 300 / n_train)
+    given = GeometricMixtureClassifier(l2=1e-3, **settings).fit(*moons)
+    assert given.history_.l2 == 1e-3
+
+
+def test_a_spline_found_on_some_rows_is_measured_on_more(moons, monkeypatch):
+    search_on(monkeypatch, 300, probe=300)
+    settings = {"lift": "spline", "validation_fraction": 0.25, "random_state": 0}
+    clf = GeometricMixtureClassifier(**settings).fit(*moons)
+    (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
+    assert clf.history_.trials.index(chosen) > 0
+    assert clf.history_.l2 == chosen.l2
+    assert f"This on 300 of the rows. On 900: spline with {chosen.n_planes} planes" in (
+        clf.history_.choice
+    )
+    assert clf.score(*moons) > 0.93
+
+
+@pytest.mark.parametrize("planes", [{"n_planes": 1}, {"max_planes": 2}])
+def test_no_more_planes_on_more_rows_than_may_be(moons, monkeypatch, planes):
+    search_on(monkeypatch, 300, probe=300)
+    clf = GeometricMixtureClassifier(lift="spline", random_state=0, **planes).fit(*moons)
+    assert {trial.n_planes for trial in clf.history_.trials} == {2}
 
 
 def test_thinned_rows_keep_cells_labels_and_clusters_together():
@@ -245,7 +295,7 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
 
 
 def test_a_probe_may_lack_a_rare_class(monkeypatch):
-    monkeypatch.setattr(search, "ROWS_TO_PROBE", 40)
+    search_on(monkeypatch, 1000, probe=40)
     rng = np.random.default_rng(0)
     X = rng.uniform(-2.0, 2.0, (1500, 2))
     y = (np.sin(3.0 * X[:, 0]) > X[:, 1]).astype(int)
@@ -259,7 +309,7 @@ def test_a_probe_may_lack_a_rare_class(monkeypatch):
 @pytest.mark.parametrize("seconds_per_look", [0.0, 1.0])
 def test_a_probe_that_is_over_still_leaves_a_model(monkeypatch, seconds_per_look):
     """Because nothing is left to be won on its rows, or because time is up."""
-    monkeypatch.setattr(search, "ROWS_TO_PROBE", 300)
+    search_on(monkeypatch, 600, probe=300)
     let_time_pass(monkeypatch, seconds_per_look)
     X, y = make_blobs(1500, 2, centers=[[-9.0, 0.0], [9.0, 0.0]], random_state=0)
     settings = {"lift": "fourier", "random_state": 0, "time_limit": 5.0}

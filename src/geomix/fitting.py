@@ -209,7 +209,10 @@ def _choose(
     # or at its limit, which does: that is the model that was measured.
     ended_early = recipe.early_stopping == "off" and not winner.is_cut_short
     n_iter = winner.n_iter if task.refit and not ended_early else None
-    return _Choice(winner.candidate, n_iter, winner.temperature)
+    candidate = winner.candidate
+    if recipe.l2 == "auto" and winner.n_rows < folds.n_train:
+        candidate = candidate.for_rows(folds.n_train, winner.n_rows)
+    return _Choice(candidate, n_iter, winner.temperature)
 
 
 def _lifts(task: Task, history: History) -> tuple[str, ...]:

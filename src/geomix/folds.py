@@ -50,6 +50,10 @@ class Candidate:
     n_knots: int | None = None
     weighed: bool = False
 
+    def for_rows(self, n_rows: int, n_before: int) -> Candidate:
+        """The same prior beside so many rows: cross-entropy is a mean over them."""
+        return replace(self, l2=self.l2 * n_before / n_rows)
+
     @property
     def alone(self) -> Candidate:
         """The same with one plane per class, which then has the penalty of the mean plane."""
@@ -68,11 +72,15 @@ TELLS = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Which of the prepared rows train (None: all) and which judge (None: those held out)."""
+    """Which of the prepared rows train (None: all) and which judge (None: those held out).
+
+    is_thinned : whether these are some of more rows that are at hand.
+    """
 
     preparation: Preparation
     train_index: IntArray | None = None
     valid_index: IntArray | None = None
+    is_thinned: bool = False
     trained: dict[Candidate, Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
     _weighed: dict[tuple[Any, ...], Features] = field(default_factory=dict)
@@ -91,7 +99,7 @@ class Fold:
         """At most so many of the rows that train, and of those that judge, evenly spread. Only of
         a fold that has its preparation to itself."""
         assert self.train_index is None
-        return Fold(self.preparation.thinned(n_rows))
+        return Fold(self.preparation.thinned(n_rows), is_thinned=True)
 
     def features(self, candidate: Candidate) -> Features:
         """The features of a candidate's lift, whose columns may be weighed but not its steps."""

@@ -165,6 +165,11 @@ class Folds:
     def can_measure(self) -> bool:
         return bool(self.splits) or self.task.valid is not None
 
+    @property
+    def n_train(self) -> int:
+        """Rows that a candidate would be trained on if all of them were measured on."""
+        return len(self.splits[0][0]) if self.splits else len(self.task.rows)
+
     @cached_property
     def final(self) -> Fold:
         task = self.task

@@ -34,7 +34,7 @@ from geomix.picked import is_dense
 from geomix.recipe import MOST_KNOTS, Recipe
 from geomix.rows import Rows, column_range
 from geomix.schema import Table
-from geomix.spline import fit_spline
+from geomix.spline import Binned, fit_spline
 from geomix.streams import stream
 
 # ``pca="auto"``: above this many columns of numbers, keep the axes that hold this share of the
@@ -157,7 +157,9 @@ class Preparation:
                 made = self._lift(lift, gamma_factor, self.rows)
                 way = self.expand, self.standardize, made
                 features = make_features(*way, self.rows, self.held_out)
-            if features.rows.X.shape[0] * features.rows.X.shape[1] > MOST_NUMBERS_TO_KEEP:
+            X = features.rows.X
+            n_rows, n_columns = (X.codes if isinstance(X, Binned) else X).shape
+            if n_rows * n_columns > MOST_NUMBERS_TO_KEEP:
                 return features
             self._made[key] = features
         return self._made[key]

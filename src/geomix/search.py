@@ -49,9 +49,10 @@ CATCHING_UP = 0.8
 # planes; their penalty and knots, and those of a kernel that has its width.
 PROMISING_NUMBER = 1.02
 PROMISING = 1.05
-# Kernel widths are compared on so many rows, to train on and to judge by, where there are more than
-# twice as many.
+# Where rows are many, kernel widths are compared on so many of those that are searched on.
 ROWS_TO_PROBE = 5000
+# A kernel that is behind the best of the others by this factor there is not tried on more.
+PROMISING_KERNEL = 1.03
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
 NOTHING_TO_WIN = 1.0
 
@@ -108,6 +109,12 @@ class Search:
             raise SearchIsOver("The search ended there: nothing left to be won.")
         if self.deadline is not None and self.deadline.is_past("choose"):
             raise SearchIsOver("The search ended early: its share of time_limit was used up.")
+
+    def again(self, found: Measured) -> Measured:
+        """What was measured on other rows, measured on these."""
+        if self.recipe.l2 != "auto":
+            return self.measure(found.candidate)
+        return self.measure(found.candidate.for_rows(self.folds[0].n_train, found.n_rows))
 
     def is_hopeless(self, start: Measured) -> bool:
         """So far behind the best of any kind that no penalty will bring it forward."""
@@ -184,13 +191,18 @@ class Search:
         if best is None:
             return
         yield best
-        # Of more rows a trial takes longer, and tells more.
-        if self.is_behind(best, 1.0 if self._has_many_rows else PROMISING_NUMBER):
+        if self.is_behind(best, PROMISING_NUMBER):
             return
         more, fewer = [n for n in counts if n > first], [n for n in counts if n < first]
+        if self._has_many_rows and PROMISING_NUMBER * best.loss > simple.loss:
+            more = []
         for others, l2_factor in ((more, 10.0**-0.5), (fewer[::-1], 10.0**0.5)):
             for n_planes in others:
                 other = self._with_planes(best, n_planes, l2_factor)
+                if not self._has_many_rows:
+                    other = self.best_relief(other)
+                    if other.loss < PROMISING_NUMBER * best.loss:
+                        other = self.tuned(other)
                 if other.loss >= best.loss:
                     break
                 best = other
@@ -211,7 +223,10 @@ class Search:
         if self.is_hopeless(start):
             return None
         start = self.best_weighing(self.best_relief(start))
-        return start if self.is_behind(start, PROMISING) else self.tuned(self.best_width(start))
+        if self.is_behind(start, PROMISING):
+            return start
+        start = self.best_width(start)
+        return start if self._has_many_rows else self.tuned(start)
 
     def _drawn_apart(self, one: Candidate, n_planes: int) -> Candidate:
         """Several planes with the penalty of one, and fewer knots."""
@@ -226,11 +241,23 @@ class Search:
         changed = replace(best.candidate, n_planes=n_planes)
         if self.recipe.l2 == "auto":
             changed = _step(changed, l2_factor) or changed
-        start = self.measure(changed)
-        if self._has_many_rows and start.loss >= best.loss:
-            return start
-        start = self.best_relief(start)
-        return start if start.loss >= PROMISING_NUMBER * best.loss else self.tuned(start)
+        return self.measure(changed)
+
+    def refined(self, found: Measured) -> Measured:
+        """A spline that was found on fewer rows: its penalty once more, and more planes where it
+        has several, which gain most from more rows."""
+        best = self.again(found)
+        if self.recipe.l2 == "auto":
+            best = self.by_half_tens(best)
+        if self.recipe.n_planes != "auto" or not found.is_rich:
+            return best
+        for n_planes in RICH_PLANES:
+            if (best.candidate.n_planes or 1) < n_planes <= self.recipe.max_planes:
+                other = self._with_planes(best, n_planes, 10.0**-0.5)
+                if other.loss >= best.loss:
+                    break
+                best = other
+        return best
 
     def best_relief(self, start: Measured) -> Measured:
         tried = [self.measure(replace(start.candidate, relief=one)) for one in self._reliefs]
@@ -261,14 +288,14 @@ class Search:
         probe = replace(self, folds=[self.folds[0].thinned(ROWS_TO_PROBE)], measured={})
         # A probe that is over ends itself, and not the search, which may have measured nothing yet.
         with suppress(SearchIsOver):
-            rival = None if self.best is None else probe.measure(self.best.candidate)
+            rival = None if self.best is None else probe.again(self.best)
             probe._best_kernel(first, rival)
         kernels = [one for one in probe.measured.values() if one.candidate.lift == first.lift]
         if not kernels:
             return None
         kernel = min(kernels, key=lambda m: m.loss)
         best = probe.best or kernel
-        if not probe.is_behind(kernel, PROMISING):
+        if not probe.is_behind(kernel, PROMISING_KERNEL):
             return kernel.candidate
         self.left.append(
             f"Left after {len(kernels)} probes of {probe.folds[0].n_train} rows: {kernel.name}, "
@@ -280,14 +307,14 @@ class Search:
         """The kernel's width, and whether its columns are weighed; only the width of one that is
         far behind its rival."""
         wide = self.best_width(self.measure(first))
-        if rival is not None and self.is_behind(wide, PROMISING):
+        if rival is not None and self.is_behind(wide, PROMISING_KERNEL):
             return wide
         weighed = self.best_weighing(wide)
         return wide if weighed is wide else self.best_width(weighed)
 
     @property
     def _has_many_rows(self) -> bool:
-        return len(self.folds) == 1 and self.folds[0].n_train > 2 * ROWS_TO_PROBE
+        return self.folds[0].is_thinned
 
     @property
     def _may_weigh(self) -> bool:

@@ -7,6 +7,7 @@ candidates is mostly the luckiest.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from geomix.deadline import Deadline
@@ -15,6 +16,8 @@ from geomix.recipe import Recipe
 from geomix.search import Search, SearchIsOver
 from geomix.trials import Measured, is_level, paired
 
+# Where rows are more than this, so many are searched on.
+ROWS_TO_SEARCH = 10_000
 # Nats per row that several spline planes have to win to be worth reading.
 WORTH_IT = 0.001
 
@@ -37,11 +40,22 @@ def choose_candidate(
     handicap: float,
     deadline: Deadline | None = None,
 ) -> Choice:
-    """Walk through the candidates and pick one.
+    """Walk through the candidates and pick one; of many rows on some of them first.
 
     ``handicap`` is how many standard errors worse a simpler model may be and still win.
     """
-    search = Search(folds, recipe, watch, handicap, deadline)
+    is_whole = len(folds) > 1 or folds[0].n_train <= ROWS_TO_SEARCH
+    some = folds if is_whole else [folds[0].thinned(ROWS_TO_SEARCH)]
+    choice = _searched(Search(some, recipe, watch, handicap, deadline), lifts)
+    if is_whole or choice.winner.candidate.lift != "spline":
+        return choice
+    whole = Search(folds, recipe, watch, handicap, deadline)
+    with suppress(SearchIsOver):
+        whole.refined(choice.winner)
+    return _refined(choice, whole)
+
+
+def _searched(search: Search, lifts: tuple[str, ...]) -> Choice:
     finalists: list[Measured] = []
     ended = ""
     try:
@@ -51,9 +65,18 @@ def choose_candidate(
         ended = f" {over}"
         assert search.best is not None
         finalists.append(search.best)
-    winner = _simplest_of_the_best(finalists, handicap)
+    winner = _simplest_of_the_best(finalists, search.handicap)
     why = " ".join([_why(winner, finalists), *search.left]) + ended
     return Choice(winner, list(search.measured.values()), why)
+
+
+def _refined(choice: Choice, search: Search) -> Choice:
+    best = search.best
+    if best is None:  # no time was left
+        return choice
+    rows = f"{choice.winner.n_rows} of the rows. On {best.n_rows}"
+    why = f"{choice.why} This on {rows}: {best.name}, held-out loss {best.loss:.4f}."
+    return Choice(best, [*choice.measured, *search.measured.values()], why)
 
 
 def _why(winner: Measured, finalists: list[Measured]) -> str:

@@ -25,13 +25,17 @@ FEWEST_ROWS_TO_TELL = 50
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A candidate with its held-out result: one loss per held-out row, after calibration."""
+    """A candidate with its held-out result: one loss per held-out row, after calibration.
+
+    n_rows : that it was trained on.
+    """
 
     candidate: Candidate
     n_planes: int
     row_losses: FloatArray
     row_weights: FloatArray
     temperature: float
+    n_rows: int
     n_iter: int
     is_cut_short: bool = False
 
@@ -91,15 +95,20 @@ def measure(
                 break
     n_iter = int(np.median([fit.trained.n_iter for fit in fits]))
     n_planes = fits[0].trained.planes.n_planes
-    cut = n_iter >= limit
-    return Measured(candidate, n_planes, row_losses, weight, temperature, n_iter, cut)
+    cut = n_iter >= limit and not _has_weighed_steps(candidate)
+    n_rows = folds[0].n_train
+    return Measured(candidate, n_planes, row_losses, weight, temperature, n_rows, n_iter, cut)
 
 
 def _most_iterations(candidate: Candidate, fold: Fold, recipe: Recipe) -> int:
-    weighed = candidate.lift == "spline" and candidate.weighed
-    if weighed and fold.n_train <= MANY_ROWS and not is_dear(candidate, fold):
+    many = fold.is_thinned or fold.n_train > MANY_ROWS
+    if _has_weighed_steps(candidate) and not many and not is_dear(candidate, fold):
         return recipe.max_iter
     return min(recipe.max_iter, ITERATIONS_PER_TRIAL)
+
+
+def _has_weighed_steps(candidate: Candidate) -> bool:
+    return candidate.lift == "spline" and candidate.weighed
 
 
 def is_dear(candidate: Candidate, fold: Fold) -> bool:
