@@ -292,6 +292,16 @@ def test_a_large_table_is_calibrated_by_the_final_planes(table, monkeypatch):
     assert calibrated <= negative_log_likelihood(plain.predict_proba(X), codes) + 1e-3
 
 
+def test_a_penalty_chosen_on_the_sample_is_the_same_prior_beside_all_rows(table, monkeypatch):
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 100)
+    monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 10)
+    X, y = table
+    clf = fit(X, y, [500], lift="linear", l2="auto")
+    (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
+    assert clf.history_.l2 == pytest.approx(chosen.l2 * 100 / len(y))
+    assert fit(X, y, [500], lift="linear", l2=1e-3).history_.l2 == 1e-3
+
+
 def test_moments_of_all_rows_scale_the_model_and_not_those_of_the_sample(table, monkeypatch):
     monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 100)
     monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 10)

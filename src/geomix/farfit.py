@@ -114,8 +114,10 @@ def fit_far(
     way = way_for(
         survey, first.expand, first.standardize, first.lift, weights, exact=source.is_exact
     )
-    planes, n_passes = _descend(first, source, way, recipe, watch)
     history = first.history
+    if recipe.l2 == "auto":
+        history.l2 *= survey.sample_share  # the same prior beside all rows
+    planes, n_passes = _descend(first, source, way, recipe, watch)
     history.notes.append(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
