@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator, search, selection, trials
+from geomix import GeometricMixtureClassifier, estimator, holdout, search, selection, trials
 from geomix.deadline import Deadline
 from geomix.folds import Candidate
 from geomix.picked import all_rows
@@ -33,7 +33,7 @@ def let_time_pass(monkeypatch, seconds_per_look):
 
 def search_on(monkeypatch, n_rows, *, probe):
     """More rows than these are many: so many are searched on, and kernels probed on fewer."""
-    monkeypatch.setattr(selection, "ROWS_TO_SEARCH", n_rows)
+    monkeypatch.setattr(holdout, "ROWS_TO_SEARCH", n_rows)
     monkeypatch.setattr(search, "ROWS_TO_PROBE", probe)
 
 
@@ -280,7 +280,7 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
     )
     recipe = Recipe(n_planes=3)
     whole = prepare(rows, judges, numbers_table(("a", "b", "c")), 2, np.array([3, 3]), recipe, 0)
-    some = whole.thinned(150)
+    some = whole.thinned(150, 4)
     for thin, full, n_rows in ((some.rows, whole.rows, 150), (some.held_out, whole.held_out, 100)):
         at = [int(np.flatnonzero((row == full.X).all(axis=1))[0]) for row in thin.X]
         assert len(set(at)) == n_rows
@@ -290,6 +290,7 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
             np.testing.assert_array_equal(
                 some.clusters.plane_of_row, whole.clusters.plane_of_row[at]
             )
+    assert some.features("fourier").lift.n_outputs == 2 * 4
     np.testing.assert_allclose(some.standardize(some.encoded.X), some.rows.X)
     np.testing.assert_allclose(some.standardize(some.encoded_held_out.X), some.held_out.X)
 

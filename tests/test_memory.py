@@ -278,7 +278,7 @@ def test_blocks_of_a_table_at_an_odd_address_are_aligned(rng, small_blocks, dtyp
 
 
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
-    monkeypatch.setattr(holdout, "MOST_ROWS_TO_CHOOSE_FROM", 100)
+    monkeypatch.setattr(holdout, "ROWS_TO_SEARCH", 100)
     seen = []
 
     def choose(folds, *args, **settings):

@@ -195,7 +195,8 @@ def _choose(
     if not folds.can_measure or (one_candidate and not needs_temperature and not needs_n_iter):
         return _Choice(default_candidate(recipe, lift=lifts[0]))
     choice = choose_candidate(
-        folds.to_measure_on(),
+        folds.to_search_on(),
+        folds.to_settle_on,
         recipe,
         watch,
         lifts=lifts,

@@ -95,11 +95,11 @@ class Fold:
         rows, index = self.preparation.rows, self.train_index
         return len(rows) if index is None else len(index)
 
-    def thinned(self, n_rows: int) -> Fold:
-        """At most so many of the rows that train, and of those that judge, evenly spread. Only of
-        a fold that has its preparation to itself."""
+    def thinned(self, n_rows: int, n_frequencies: int) -> Fold:
+        """At most so many of the rows that train, and of those that judge, evenly spread; and
+        fewer frequencies. Only of a fold that has its preparation to itself."""
         assert self.train_index is None
-        return Fold(self.preparation.thinned(n_rows), is_thinned=True)
+        return Fold(self.preparation.thinned(n_rows, n_frequencies), is_thinned=True)
 
     def features(self, candidate: Candidate) -> Features:
         """The features of a candidate's lift, whose columns may be weighed but not its steps."""

@@ -34,8 +34,10 @@ from geomix.streams import stream
 
 # With fewer distinct rows than this nothing is held out.
 FEWEST_ROWS_TO_HOLD_OUT = 50
-# More rows than this, to train on or held out, do not make the choice better, only slower.
-MOST_ROWS_TO_CHOOSE_FROM = 20_000
+# More rows than this, to train on or held out, make the search slower but seldom better; what it
+# found may be settled on some more.
+ROWS_TO_SEARCH = 10_000
+ROWS_TO_SETTLE = 20_000
 # A committee evens out which of many good optima training fell into; many rows leave few.
 MEMBERS = 8
 MOST_ROWS_FOR_COMMITTEE = 20_000
@@ -178,15 +180,26 @@ class Folds:
         train, valid = self.splits[0]
         return Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
 
-    def to_measure_on(self) -> list[Fold]:
+    def to_search_on(self) -> list[Fold]:
+        """All rows, or some of them where they are many."""
         task = self.task
         if len(self.splits) > 1:
             return [Fold(self.final.preparation, *split) for split in self.splits]
+        if self.n_train > ROWS_TO_SEARCH:
+            return [replace(self._sample(ROWS_TO_SEARCH), is_thinned=True)]
+        return [self._sample(ROWS_TO_SEARCH) if task.refit else self.final]
+
+    def to_settle_on(self) -> Fold | None:
+        """More rows than were searched on; None where there are none."""
+        more = len(self.splits) <= 1 and self.n_train > ROWS_TO_SEARCH
+        return self._sample(ROWS_TO_SETTLE) if more else None
+
+    def _sample(self, n_rows: int) -> Fold:
+        """At most so many rows of the single split, to train on and to judge by."""
+        task = self.task
         train, valid = self.splits[0] if self.splits else (np.arange(len(task.rows)), None)
-        if len(train) <= MOST_ROWS_TO_CHOOSE_FROM and not task.refit:
-            return [self.final]
-        judge = task.valid if valid is None else task.rows.take(self._sampled(valid))
-        return [Fold(task.prepared(task.rows.take(self._sampled(train)), judge))]
+        judge = task.valid if valid is None else task.rows.take(self._sampled(valid, n_rows))
+        return Fold(task.prepared(task.rows.take(self._sampled(train, n_rows)), judge))
 
     def without_each_part(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
         """Rows of each member of a committee, and those left out; none for a single model."""
@@ -199,8 +212,8 @@ class Folds:
             return []
         return stratified_folds(task.rows.y, wanted, stream(task.seed, "members"))
 
-    def _sampled(self, index: IntArray) -> IntArray:
-        if len(index) <= MOST_ROWS_TO_CHOOSE_FROM:
+    def _sampled(self, index: IntArray, n_rows: int) -> IntArray:
+        if len(index) <= n_rows:
             return index
-        share, rng = MOST_ROWS_TO_CHOOSE_FROM / len(index), stream(self.task.seed, "sample")
+        share, rng = n_rows / len(index), stream(self.task.seed, "sample")
         return index[stratified_split(self.task.rows.y[index], share, rng)[1]]

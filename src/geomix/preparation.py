@@ -42,7 +42,7 @@ from geomix.streams import stream
 COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
 # Features of up to this many numbers wait for the next candidate of their lift.
-MOST_NUMBERS_TO_KEEP = 2**22
+MOST_NUMBERS_TO_KEEP = 2**21
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
@@ -106,9 +106,13 @@ class Preparation:
             )
         return self._split[n_planes]
 
-    def thinned(self, n_rows: int) -> Preparation:
-        """The same over at most so many rows of each kind, evenly spread."""
+    def thinned(self, n_rows: int, n_frequencies: int) -> Preparation:
+        """The same over at most so many rows of each kind, evenly spread, and with at most so many
+        frequencies unless their number is given."""
         some = _spread(len(self.rows), n_rows)
+        recipe = self.recipe
+        if recipe.n_frequencies == "auto":
+            recipe = replace(recipe, n_frequencies=min(self.n_frequencies, n_frequencies))
         held_out, encoded_held_out = self.held_out, self.encoded_held_out
         if held_out is not None and encoded_held_out is not None:
             judges = _spread(len(held_out), n_rows)
@@ -120,6 +124,7 @@ class Preparation:
             rows=self.rows.take(some),
             held_out=held_out,
             clusters=self.clusters.of(some),
+            recipe=recipe,
             _made={},
             _split={},
         )
@@ -194,11 +199,15 @@ class Preparation:
             return IdentityLift(n_inputs)
         gamma = self._typical_gamma(rows) if recipe.gamma == "auto" else float(recipe.gamma)
         gamma *= gamma_factor or 1.0
-        n_frequencies = recipe.n_frequencies
-        if n_frequencies == "auto":
-            n_frequencies = int(np.clip(FREQUENCIES_PER_INPUT * n_inputs, *FREQUENCIES_RANGE))
         rng = stream(self.seed, "fourier")
-        return draw_fourier(n_inputs, n_frequencies, gamma, recipe.orthogonal, rng)
+        return draw_fourier(n_inputs, self.n_frequencies, gamma, recipe.orthogonal, rng)
+
+    @property
+    def n_frequencies(self) -> int:
+        if self.recipe.n_frequencies != "auto":
+            return int(self.recipe.n_frequencies)
+        wanted = FREQUENCIES_PER_INPUT * self.standardize.n_outputs
+        return int(np.clip(wanted, *FREQUENCIES_RANGE))
 
 
 def prepare(

@@ -51,6 +51,7 @@ PROMISING_NUMBER = 1.02
 PROMISING = 1.05
 # Where rows are many, kernel widths are compared on so many of those that are searched on.
 ROWS_TO_PROBE = 5000
+FREQUENCIES_TO_PROBE = 256
 # A kernel that is behind the best of the others by this factor there is not tried on more.
 PROMISING_KERNEL = 1.03
 # Held-out rows whose losses come to this many nats in all leave nothing to be won.
@@ -285,7 +286,8 @@ class Search:
         best of the others there."""
         if not self._has_many_rows:
             return self._best_kernel(first, None).candidate
-        probe = replace(self, folds=[self.folds[0].thinned(ROWS_TO_PROBE)], measured={})
+        thinned = self.folds[0].thinned(ROWS_TO_PROBE, FREQUENCIES_TO_PROBE)
+        probe = replace(self, folds=[thinned], measured={})
         # A probe that is over ends itself, and not the search, which may have measured nothing yet.
         with suppress(SearchIsOver):
             rival = None if self.best is None else probe.again(self.best)

@@ -7,6 +7,7 @@ candidates is mostly the luckiest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,8 +17,6 @@ from geomix.recipe import Recipe
 from geomix.search import Search, SearchIsOver
 from geomix.trials import Measured, is_level, paired
 
-# Where rows are more than this, so many are searched on.
-ROWS_TO_SEARCH = 10_000
 # Nats per row that several spline planes have to win to be worth reading.
 WORTH_IT = 0.001
 
@@ -33,6 +32,7 @@ class Choice:
 
 def choose_candidate(
     folds: list[Fold],
+    more_rows: Callable[[], Fold | None],
     recipe: Recipe,
     watch: Watch | None,
     *,
@@ -40,19 +40,18 @@ def choose_candidate(
     handicap: float,
     deadline: Deadline | None = None,
 ) -> Choice:
-    """Walk through the candidates and pick one; of many rows on some of them first.
+    """Walk through the candidates and pick one; a spline may be settled on more rows.
 
     ``handicap`` is how many standard errors worse a simpler model may be and still win.
     """
-    is_whole = len(folds) > 1 or folds[0].n_train <= ROWS_TO_SEARCH
-    some = folds if is_whole else [folds[0].thinned(ROWS_TO_SEARCH)]
-    choice = _searched(Search(some, recipe, watch, handicap, deadline), lifts)
-    if is_whole or choice.winner.candidate.lift != "spline":
+    choice = _searched(Search(folds, recipe, watch, handicap, deadline), lifts)
+    folds.clear()  # before there are others: both at once may be too many
+    if choice.winner.candidate.lift != "spline" or (fold := more_rows()) is None:
         return choice
-    whole = Search(folds, recipe, watch, handicap, deadline)
+    search = Search([fold], recipe, watch, handicap, deadline)
     with suppress(SearchIsOver):
-        whole.refined(choice.winner)
-    return _refined(choice, whole)
+        search.refined(choice.winner)
+    return _refined(choice, search)
 
 
 def _searched(search: Search, lifts: tuple[str, ...]) -> Choice:
