@@ -11,13 +11,15 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from geomix import GeometricMixtureClassifier, fitting, holdout, kernel, lift, picked
+from geomix import GeometricMixtureClassifier, fitting, holdout, kernel, lift, picked, preparation
 from geomix.arrays import CenteredSparse
 from geomix.kernel import NumpyRows
 from geomix.lift import fit_standardize, with_rotation
 from geomix.objective import batch_terms, cross_entropy
 from geomix.picked import PickedRows, blocks, numbers
+from geomix.recipe import Recipe
 from geomix.rows import Rows, column_range, distinct_rows
+from geomix.schema import Column, Table, numbers_table
 from geomix.table import read_rows
 
 from shapes import random_planes  # isort: skip
@@ -300,6 +302,25 @@ def test_centred_sparse_rows_are_one_block(rng):
     np.testing.assert_allclose(
         rows.class_scores(planes, 3.0), dense.class_scores(planes, 3.0), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("pca", [None, 2])
+def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch, pca):
+    """The same clusters, and the standardised rows are never made."""
+    table = Table((*numbers_table(("a", "b", "c")).columns, Column("d", "category", ("x", "y"))))
+    X = np.column_stack([rng.standard_normal((600, 3)), rng.integers(2, size=600)])
+    y = rng.integers(2, size=600)
+    found = []
+    for most in (10**9, 0):
+        monkeypatch.setattr(preparation, "MOST_NUMBERS_AT_ONCE", most)
+        rows = Rows(picked.all_rows(X), y, np.ones(600))
+        made = preparation.prepare(rows, None, table, 2, None, Recipe(pca=pca), 0)
+        found.append((made.clusters, made.clusters_of(5)))
+        assert ("rows" in vars(made)) == (most > 0)
+    for whole, in_blocks in zip(*found, strict=True):
+        assert np.array_equal(whole.plane_of_row, in_blocks.plane_of_row)
+        assert np.array_equal(whole.planes_per_class, in_blocks.planes_per_class)
+    assert found[0][1].planes_per_class.tolist() == [5, 5]
 
 
 # --- the room a fit takes ---

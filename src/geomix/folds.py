@@ -87,12 +87,12 @@ class Fold:
 
     @property
     def valid(self) -> Rows | None:
-        """The rows that judge, standardised."""
-        return self._judges(self.preparation.rows, self.preparation.held_out)
+        """The rows that judge, encoded."""
+        return self._judges(self.preparation.encoded, self.preparation.encoded_held_out)
 
     @property
     def n_train(self) -> int:
-        rows, index = self.preparation.rows, self.train_index
+        rows, index = self.preparation.encoded, self.train_index
         return len(rows) if index is None else len(index)
 
     def thinned(self, n_rows: int, n_frequencies: int) -> Fold:

@@ -30,7 +30,7 @@ from geomix.lift import (
     with_rotation,
 )
 from geomix.order import Direction
-from geomix.picked import is_dense
+from geomix.picked import PickedRows, is_dense
 from geomix.recipe import MOST_KNOTS, Recipe
 from geomix.rows import Rows, column_range
 from geomix.schema import Table
@@ -43,6 +43,8 @@ COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
 # Features of up to this many numbers wait for the next candidate of their lift.
 MOST_NUMBERS_TO_KEEP = 2**21
+# To be clustered, rows of more numbers than this are standardised block by block.
+MOST_NUMBERS_AT_ONCE = 2**22
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
@@ -51,6 +53,22 @@ ROWS_PER_KNOT = 16
 FEWEST_KNOTS = 8
 # A class is split into several planes where each has this many rows to start from.
 ROWS_PER_PLANE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """Expands and standardises a block of encoded rows."""
+
+    expand: Expand | None
+    standardize: Standardize
+
+    @property
+    def n_outputs(self) -> int:
+        return self.standardize.n_outputs
+
+    def __call__(self, block: FloatArray) -> FloatArray:
+        block = np.asarray(block if self.expand is None else self.expand(block), dtype=np.float64)
+        return np.asarray(self.standardize(block))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,30 +85,58 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """``rows.X`` and ``held_out.X`` are standardised (and rotated).
-
-    encoded, encoded_held_out : the same rows as numbers and codes of levels (or sparse), as
-    ``table`` describes them;  clusters : the budget's, or as many as the user wants.
+    """
+    encoded, encoded_held_out : the rows as numbers and codes of levels (or sparse), as ``table``
+    describes them;  wanted : planes per class, None for the budget's;  inherited : clusters that
+    are known already.
     """
 
     table: Table
     encoded: Rows
     encoded_held_out: Rows | None
+    n_classes: int
+    wanted: IntArray | None
     expand: Expand | None
     standardize: Standardize
-    rows: Rows
-    held_out: Rows | None
-    clusters: Clusters
     recipe: Recipe
     seed: int
     directions: tuple[Direction, ...] = ()
     known: Known | None = None
+    inherited: Clusters | None = None
     _made: dict[tuple[str, float | None, int | None], Features] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
 
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows standardised (and rotated)."""
+        return self._standardised(self.encoded, self.standardize)
+
+    @cached_property
+    def held_out(self) -> Rows | None:
+        """Those that judge, standardised."""
+        judges = self.encoded_held_out
+        return None if judges is None else self._standardised(judges, self.standardize)
+
+    def _standardised(self, rows: Rows, standardize: Standardize) -> Rows:
+        return Rows(standardize(expanded(rows.X, self.expand)), rows.y, rows.weight)
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The budget's, or as many as the user wants."""
+        return self._clusters(self.wanted) if self.inherited is None else self.inherited
+
+    def _clusters(self, wanted: IntArray | None) -> Clusters:
+        return find_clusters(self._rows_to_cluster, self.n_classes, wanted, self.recipe, self.seed)
+
     @property
-    def n_classes(self) -> int:
-        return len(self.clusters.planes_per_class)
+    def _rows_to_cluster(self) -> Rows:
+        """The rows standardised: where they are large, block by block, each time anew."""
+        X = self.encoded.X
+        n_numbers = X.shape[0] * self.standardize.n_outputs
+        if not isinstance(X, PickedRows) or n_numbers <= MOST_NUMBERS_AT_ONCE:
+            return self.rows
+        in_blocks = PickedRows(X.table, X.index, Ready(self.expand, self.standardize))
+        return Rows(in_blocks, self.encoded.y, self.encoded.weight)
 
     def clusters_of(self, n_planes: int | None) -> Clusters:
         """So many clusters of every class that has the rows for it; None: the budget's."""
@@ -99,31 +145,23 @@ class Preparation:
         if n_planes == 1:
             return self.clusters.merged()
         if n_planes not in self._split:
-            counts = np.bincount(self.rows.y, minlength=self.n_classes)
-            wanted = np.clip(counts // ROWS_PER_PLANE, 1, n_planes)
-            self._split[n_planes] = find_clusters(
-                self.rows, self.n_classes, wanted, self.recipe, self.seed
-            )
+            counts = np.bincount(self.encoded.y, minlength=self.n_classes)
+            self._split[n_planes] = self._clusters(np.clip(counts // ROWS_PER_PLANE, 1, n_planes))
         return self._split[n_planes]
 
     def thinned(self, n_rows: int, n_frequencies: int) -> Preparation:
         """The same over at most so many rows of each kind, evenly spread, and with at most so many
         frequencies unless their number is given."""
-        some = _spread(len(self.rows), n_rows)
+        some = _spread(len(self.encoded), n_rows)
         recipe = self.recipe
         if recipe.n_frequencies == "auto":
             recipe = replace(recipe, n_frequencies=min(self.n_frequencies, n_frequencies))
-        held_out, encoded_held_out = self.held_out, self.encoded_held_out
-        if held_out is not None and encoded_held_out is not None:
-            judges = _spread(len(held_out), n_rows)
-            held_out, encoded_held_out = held_out.take(judges), encoded_held_out.take(judges)
+        judges = self.encoded_held_out
         return replace(
             self,
             encoded=self.encoded.take(some),
-            encoded_held_out=encoded_held_out,
-            rows=self.rows.take(some),
-            held_out=held_out,
-            clusters=self.clusters.of(some),
+            encoded_held_out=None if judges is None else judges.take(_spread(len(judges), n_rows)),
+            inherited=self.clusters.of(some),
             recipe=recipe,
             _made={},
             _split={},
@@ -177,12 +215,8 @@ class Preparation:
         columns = kept if self.expand is None else self.expand.column_of[kept]
         scale = self.standardize.scale / units[columns]
         standardize = replace(self.standardize, scale=scale)
-
-        def ready(rows: Rows) -> Rows:
-            return Rows(standardize(expanded(rows.X, self.expand)), rows.y, rows.weight)
-
-        rows = ready(self.encoded)
-        judges = None if self.encoded_held_out is None else ready(self.encoded_held_out)
+        rows, judges = self._standardised(self.encoded, standardize), self.encoded_held_out
+        judges = None if judges is None else self._standardised(judges, standardize)
         made = self._lift(lift, gamma_factor, rows)
         return make_features(self.expand, standardize, made, rows, judges)
 
@@ -221,7 +255,7 @@ def prepare(
     directions: tuple[Direction, ...] = (),
     known: Known | None = None,
 ) -> Preparation:
-    """Expand, standardise, rotate and cluster ``rows``; carry ``held_out`` along.
+    """Learn how ``rows`` are to be expanded, standardised and rotated; carry ``held_out`` along.
 
     ``directions`` are the monotone columns: with any, columns are not rotated.
     """
@@ -233,21 +267,14 @@ def prepare(
     keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
     if keep is not None and is_dense(X) and not directions:
         standardize = with_rotation(standardize, X, rows.weight, keep)
-    ready = Rows(standardize(X), rows.y, rows.weight)
-    judges = None
-    if held_out is not None:
-        V = standardize(expanded(held_out.X, expand))
-        judges = Rows(V, held_out.y, held_out.weight)
-    clusters = find_clusters(ready, n_classes, wanted, recipe, seed)
     return Preparation(
         table,
         rows,
         held_out,
+        n_classes,
+        wanted,
         expand,
         standardize,
-        ready,
-        judges,
-        clusters,
         recipe,
         seed,
         directions,
