@@ -265,6 +265,15 @@ def test_a_spline_found_on_some_rows_is_measured_on_more(moons, monkeypatch):
     assert clf.score(*moons) > 0.93
 
 
+def test_nothing_is_settled_on_more_rows_when_time_is_up(moons, monkeypatch):
+    search_on(monkeypatch, 300, probe=300)
+    let_time_pass(monkeypatch, seconds_per_look=1.0)
+    settings = {"lift": "spline", "time_limit": 0.5, "random_state": 0}
+    clf = GeometricMixtureClassifier(**settings).fit(*moons)
+    assert len(clf.history_.trials) == 1
+    assert "of the rows. On" not in clf.history_.choice
+
+
 @pytest.mark.parametrize("planes", [{"n_planes": 1}, {"max_planes": 2}])
 def test_no_more_planes_on_more_rows_than_may_be(moons, monkeypatch, planes):
     search_on(monkeypatch, 300, probe=300)

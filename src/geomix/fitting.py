@@ -210,7 +210,7 @@ def _choose(
     # or at its limit, which does: that is the model that was measured.
     ended_early = recipe.early_stopping == "off" and not winner.is_cut_short
     n_iter = winner.n_iter if task.refit and not ended_early else None
-    candidate = winner.candidate
+    candidate = winner.candidate  # its penalty is the same prior beside the rows it has not seen
     if recipe.l2 == "auto" and winner.n_rows < folds.n_train:
         candidate = candidate.for_rows(folds.n_train, winner.n_rows)
     return _Choice(candidate, n_iter, winner.temperature)

@@ -85,7 +85,8 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """
+    """Rows, how they are standardised, and what candidates have asked for so far.
+
     encoded, encoded_held_out : the rows as numbers and codes of levels (or sparse), as ``table``
     describes them;  wanted : planes per class, None for the budget's;  inherited : clusters that
     are known already.

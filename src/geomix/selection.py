@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from geomix.deadline import Deadline
 from geomix.folds import Fold, Watch
 from geomix.recipe import Recipe
-from geomix.search import Search, SearchIsOver
+from geomix.search import Search
 from geomix.trials import Measured, is_level, paired
+from geomix.walk import SearchIsOver
 
 # Nats per row that several spline planes have to win to be worth reading.
 WORTH_IT = 0.001
@@ -46,12 +47,19 @@ def choose_candidate(
     """
     choice = _searched(Search(folds, recipe, watch, handicap, deadline), lifts)
     folds.clear()  # before there are others: both at once may be too many
-    if choice.winner.candidate.lift != "spline" or (fold := more_rows()) is None:
+    if choice.winner.candidate.lift != "spline" or _is_over(deadline):
+        return choice
+    if (fold := more_rows()) is None:
         return choice
     search = Search([fold], recipe, watch, handicap, deadline)
     with suppress(SearchIsOver):
         search.refined(choice.winner)
-    return _refined(choice, search)
+    # A trial that the deadline ended says nothing.
+    return choice if _is_over(deadline) else _refined(choice, search)
+
+
+def _is_over(deadline: Deadline | None) -> bool:
+    return deadline is not None and deadline.is_past("choose")
 
 
 def _searched(search: Search, lifts: tuple[str, ...]) -> Choice:
@@ -71,8 +79,7 @@ def _searched(search: Search, lifts: tuple[str, ...]) -> Choice:
 
 def _refined(choice: Choice, search: Search) -> Choice:
     best = search.best
-    if best is None:  # no time was left
-        return choice
+    assert best is not None
     rows = f"{choice.winner.n_rows} of the rows. On {best.n_rows}"
     why = f"{choice.why} This on {rows}: {best.name}, held-out loss {best.loss:.4f}."
     return Choice(best, [*choice.measured, *search.measured.values()], why)
