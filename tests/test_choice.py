@@ -9,12 +9,13 @@ from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import log_loss
 
 from geomix import GeometricMixtureClassifier, estimator, holdout, search, selection, trials
+from geomix.calibration import PRIOR_SCALE, fit_temperature
 from geomix.deadline import Deadline
 from geomix.folds import Candidate
-from geomix.picked import all_rows
+from geomix.picked import all_rows, numbers
 from geomix.preparation import prepare
 from geomix.recipe import Recipe
-from geomix.rows import Rows
+from geomix.rows import Rows, distinct_rows, stratified_split
 from geomix.schema import numbers_table
 from geomix.trials import Measured
 
@@ -263,6 +264,49 @@ def test_a_spline_found_on_some_rows_is_measured_on_more(moons, monkeypatch):
         clf.history_.choice
     )
     assert clf.score(*moons) > 0.93
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """A thousand rows are so many that some are spared, and which they are."""
+    monkeypatch.setattr(holdout, "ROWS_TO_SPARE_SOME", 1000)
+    monkeypatch.setattr(holdout, "SHARE_TO_SPARE", 0.2)
+    spared = []
+
+    def split(y, fraction, rng):
+        train, valid = stratified_split(y, fraction, rng)
+        spared.append((fraction, valid))
+        return train, valid
+
+    monkeypatch.setattr(holdout, "stratified_split", split)
+    return spared
+
+
+def test_of_very_many_rows_some_calibrate_the_final_planes(moons, few_are_many, monkeypatch):
+    X, y = moons
+    order = []
+    monkeypatch.setattr(
+        holdout, "distinct_rows", lambda *a: order.append(distinct_rows(*a)) or order[-1]
+    )
+    settings = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "random_state": 0}
+    clf = GeometricMixtureClassifier(**settings).fit(X, y)
+    fraction, spared = few_are_many[-1]
+    rows = order[-1].take(spared)
+    assert fraction == 0.2
+    assert len(rows) == pytest.approx(0.2 * len(y), abs=1)
+    S = np.log(clf.model_.with_temperature(1.0).predict_proba(numbers(rows.X)))
+    expected = fit_temperature(S, rows.y, rows.weight, PRIOR_SCALE)
+    assert clf.model_.temperature == pytest.approx(expected, rel=1e-4)
+    assert clf.history_.records[-1].valid_loss is not None
+    alone = GeometricMixtureClassifier(calibrate=False, **settings).fit(X, y)
+    assert alone.history_.records[-1].valid_loss is None
+
+
+@pytest.mark.parametrize("setting", [{"n_members": 2}, {"calibrate": False}, {"refit": False}])
+def test_no_row_is_spared_where_it_would_not_calibrate(moons, few_are_many, setting):
+    settings = {"lift": "spline", "n_planes": 2, "l2": 1e-3, "relief": 0.9, "random_state": 0}
+    GeometricMixtureClassifier(**settings, **setting).fit(*moons)
+    assert len(few_are_many) == 1  # the rows that were held out for the choice
 
 
 def test_nothing_is_settled_on_more_rows_when_time_is_up(moons, monkeypatch):

@@ -122,7 +122,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     calibrate : bool, default=True
         Fit one temperature on held-out rows.
     refit : bool, default=True
-        Train on all rows once lift, penalty and temperature have been chosen.
+        Train on all rows once lift, penalty and temperature have been chosen. Above 50,000 rows
+        some are spared (5 %, at most 10,000), whose probabilities set the temperature.
     n_members : "auto" or int, default="auto"
         Spline models with several planes are trained so many times, each time without another
         part of the rows, and asked together. "auto": 8, or 1 above 20,000 rows. Paper: 1.

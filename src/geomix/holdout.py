@@ -38,6 +38,11 @@ FEWEST_ROWS_TO_HOLD_OUT = 50
 # found may be settled on some more.
 ROWS_TO_SEARCH = 10_000
 ROWS_TO_SETTLE = 20_000
+# Of more rows than this the final planes leave this share out, at most so many, which calibrate
+# them: a temperature found on fewer rows would make too little of what they have learnt.
+ROWS_TO_SPARE_SOME = 50_000
+SHARE_TO_SPARE = 0.05
+MOST_ROWS_TO_SPARE = 10_000
 # A committee evens out which of many good optima training fell into; many rows leave few.
 MEMBERS = 8
 MOST_ROWS_FOR_COMMITTEE = 20_000
@@ -82,6 +87,13 @@ class Task:
     def refit(self) -> bool:
         """Whether the final planes learn from all rows, rather than from a part of them."""
         return self.valid is None and self.recipe.refit
+
+    @property
+    def spares_some(self) -> bool:
+        """Whether some rows are left out of the final training, to calibrate it."""
+        recipe = self.recipe
+        alone = recipe.n_members in ("auto", 1) and recipe.early_stopping == "off"
+        return self.refit and recipe.calibrate and alone and len(self.rows) > ROWS_TO_SPARE_SOME
 
     @property
     def hold_out(self) -> HoldOut:
@@ -175,9 +187,13 @@ class Folds:
     @cached_property
     def final(self) -> Fold:
         task = self.task
-        if task.refit or not self.splits:
+        if task.spares_some:
+            share = min(SHARE_TO_SPARE, MOST_ROWS_TO_SPARE / len(task.rows))
+            train, valid = stratified_split(task.rows.y, share, stream(task.seed, "spared"))
+        elif task.refit or not self.splits:
             return Fold(task.prepared(task.rows, task.valid))
-        train, valid = self.splits[0]
+        else:
+            train, valid = self.splits[0]
         return Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
 
     def to_search_on(self) -> list[Fold]:
