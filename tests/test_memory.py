@@ -323,6 +323,15 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
     assert found[0][1].planes_per_class.tolist() == [5, 5]
 
 
+def test_one_plane_per_class_needs_no_clusters(rng):
+    rows = Rows(picked.all_rows(rng.standard_normal((40, 2))), np.arange(40) % 3, np.ones(40))
+    made = preparation.prepare(rows, None, numbers_table(("a", "b")), 3, None, Recipe(), 0)
+    found = made.clusters_of(1)
+    assert found.planes_per_class.tolist() == [1, 1, 1]
+    assert found.plane_of_row.tolist() == [0] * 40
+    assert not {"clusters", "rows"} & set(vars(made))
+
+
 # --- the room a fit takes ---
 
 ROOM = """

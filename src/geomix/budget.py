@@ -45,13 +45,14 @@ class Clusters:
     planes_per_class: IntArray
     unstable: tuple[int, ...]
 
-    def merged(self) -> Clusters:
-        """The same rows with one plane per class."""
-        return Clusters(np.zeros_like(self.plane_of_row), np.ones_like(self.planes_per_class), ())
-
     def of(self, index: IntArray | None) -> Clusters:
         """The clusters of some of the rows (None: of all)."""
         return self if index is None else replace(self, plane_of_row=self.plane_of_row[index])
+
+
+def whole_classes(y: IntArray, n_classes: int) -> Clusters:
+    """One plane per class, for which nothing has to be split."""
+    return Clusters(np.zeros(len(y), dtype=np.intp), np.ones(n_classes, dtype=np.intp), ())
 
 
 def find_clusters(

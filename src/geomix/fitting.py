@@ -250,7 +250,7 @@ def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History)
     history.stopped = fitted.trained.stopped
     history.l2, history.relief = candidate.l2, candidate.relief
     history.init, history.units = fitted.init, fitted.features.units
-    if unstable := final.preparation.clusters.unstable:
+    if unstable := final.preparation.clusters_of(candidate.n_planes).unstable:
         history.notes.append(
             f"k-means did not repeat itself on class codes {list(unstable)}; "
             f"first planes came from init={fitted.init!r}."

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray
-from geomix.budget import Clusters, find_clusters
+from geomix.budget import Clusters, find_clusters, whole_classes
 from geomix.expand import Expand, expanded, fit_expand
 from geomix.features import Features, make_features
 from geomix.lift import (
@@ -144,7 +144,7 @@ class Preparation:
         if n_planes is None:
             return self.clusters
         if n_planes == 1:
-            return self.clusters.merged()
+            return whole_classes(self.encoded.y, self.n_classes)
         if n_planes not in self._split:
             counts = np.bincount(self.encoded.y, minlength=self.n_classes)
             self._split[n_planes] = self._clusters(np.clip(counts // ROWS_PER_PLANE, 1, n_planes))
