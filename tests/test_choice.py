@@ -297,6 +297,7 @@ def test_of_very_many_rows_some_calibrate_the_final_planes(moons, few_are_many, 
     S = np.log(clf.model_.with_temperature(1.0).predict_proba(numbers(rows.X)))
     expected = fit_temperature(S, rows.y, rows.weight, PRIOR_SCALE)
     assert clf.model_.temperature == pytest.approx(expected, rel=1e-4)
+    assert f"{len(rows)} rows were left out of the final training" in clf.history_.notes[-1]
     assert clf.history_.records[-1].valid_loss is not None
     alone = GeometricMixtureClassifier(calibrate=False, **settings).fit(X, y)
     assert alone.history_.records[-1].valid_loss is None

@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator, trials
+from geomix import GeometricMixtureClassifier, estimator, holdout, trials
 from geomix.folds import ITERATIONS_ALONE
 from geomix.objective import batch_terms, usage_penalty
 from geomix.planes import Planes, class_starts
@@ -24,14 +24,16 @@ from geomix.spline import fit_spline
 WEIGHED = {"weigh_columns": True, "n_planes": 1, "l2": 1e-2, "relief": 0.0, "random_state": 0}
 
 
+def noisy_table(n_rows):
+    """Four columns that tell three classes apart, among sixty that tell nothing."""
+    made = {"n_redundant": 0, "n_classes": 3, "n_clusters_per_class": 1, "random_state": 1}
+    X, y = make_classification(n_rows, 4, n_informative=4, **made)
+    return np.hstack([X, np.random.default_rng(0).standard_normal((n_rows, 60))]), y
+
+
 @pytest.fixture(scope="module")
 def noisy():
-    """Four columns that tell three classes apart, among sixty that tell nothing."""
-    rng = np.random.default_rng(0)
-    X, y = make_classification(
-        900, 4, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1
-    )
-    return np.hstack([X, rng.standard_normal((900, 60))]), y
+    return noisy_table(900)
 
 
 def test_strength_is_the_spread_of_what_a_column_adds(rng):
@@ -196,11 +198,11 @@ def test_members_of_a_committee_have_units_of_their_own(noisy):
 
 
 @pytest.mark.parametrize("many_rows", [False, True])
-def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(noisy, monkeypatch, many_rows):
+def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(monkeypatch, many_rows):
     if many_rows:
-        monkeypatch.setattr(trials, "MANY_ROWS", 100)
+        monkeypatch.setattr(holdout, "ROWS_TO_SEARCH", 900)
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
-    clf = GeometricMixtureClassifier(**settings).fit(*noisy)
+    clf = GeometricMixtureClassifier(**settings).fit(*noisy_table(1300))
     longest = {
         one: max(t.n_iter for t in clf.history_.trials if t.weighed == one) for one in (0, 1)
     }

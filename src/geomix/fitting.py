@@ -70,6 +70,10 @@ def fit_model(
             train_on_fold(choice.candidate, fold, task.recipe, watch, "fit", choice.n_iter)
         )
     fitted = members[0]
+    if task.spares_some and final.valid is not None:
+        history.notes.append(
+            f"{len(final.valid)} rows were left out of the final training and set the temperature."
+        )
     _record(fitted, choice.candidate, final, history)
     if without and recipe.calibrate:
         left_out = [rows for _, rows in without[: len(members)]]

@@ -55,6 +55,11 @@ class Candidate:
         return replace(self, l2=self.l2 * n_before / n_rows)
 
     @property
+    def weighs_steps(self) -> bool:
+        """Whether units belong to the steps of curves, and not to columns."""
+        return self.weighed and self.lift == "spline"
+
+    @property
     def alone(self) -> Candidate:
         """The same with one plane per class, which then has the penalty of the mean plane."""
         l2 = self.l2 * (1.0 - self.relief)
@@ -74,13 +79,13 @@ TELLS = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 class Fold:
     """Which of the prepared rows train (None: all) and which judge (None: those held out).
 
-    is_thinned : whether these are some of more rows that are at hand.
+    of_many : whether the rows are some of many, for which trials are short and few.
     """
 
     preparation: Preparation
     train_index: IntArray | None = None
     valid_index: IntArray | None = None
-    is_thinned: bool = False
+    of_many: bool = False
     trained: dict[Candidate, Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
     _weighed: dict[tuple[Any, ...], Features] = field(default_factory=dict)
@@ -99,12 +104,12 @@ class Fold:
         """At most so many of the rows that train, and of those that judge, evenly spread; and
         fewer frequencies. Only of a fold that has its preparation to itself."""
         assert self.train_index is None
-        return Fold(self.preparation.thinned(n_rows, n_frequencies), is_thinned=True)
+        return Fold(self.preparation.thinned(n_rows, n_frequencies), of_many=True)
 
     def features(self, candidate: Candidate) -> Features:
         """The features of a candidate's lift, whose columns may be weighed but not its steps."""
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots
-        if candidate.weighed and candidate.lift != "spline":
+        if candidate.weighed and not candidate.weighs_steps:
             if key not in self._weighed:
                 units = units_of(self._column_strengths)
                 self._parts.clear()
@@ -192,7 +197,7 @@ def train_on_fold(
     max_iter: int | None = None,
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
-    if candidate.weighed and candidate.lift == "spline":
+    if candidate.weighs_steps:
         return _train_in_units(candidate, fold, recipe, watch, phase, max_iter)
     features = fold.features(candidate)
     train, valid = fold.parts(features)

@@ -184,6 +184,10 @@ class Folds:
         """Rows that a candidate would be trained on if all of them were measured on."""
         return len(self.splits[0][0]) if self.splits else len(self.task.rows)
 
+    @property
+    def has_many_rows(self) -> bool:
+        return self.n_train > ROWS_TO_SEARCH
+
     @cached_property
     def final(self) -> Fold:
         task = self.task
@@ -198,24 +202,22 @@ class Folds:
 
     def to_search_on(self) -> list[Fold]:
         """All rows, or some of them where they are many."""
-        task = self.task
         if len(self.splits) > 1:
             return [Fold(self.final.preparation, *split) for split in self.splits]
-        if self.n_train > ROWS_TO_SEARCH:
-            return [replace(self._sample(ROWS_TO_SEARCH), is_thinned=True)]
-        return [self._sample(ROWS_TO_SEARCH) if task.refit else self.final]
+        apart = self.task.refit or self.has_many_rows
+        return [self._sample(ROWS_TO_SEARCH) if apart else self.final]
 
     def to_settle_on(self) -> Fold | None:
         """More rows than were searched on; None where there are none."""
-        more = len(self.splits) <= 1 and self.n_train > ROWS_TO_SEARCH
-        return self._sample(ROWS_TO_SETTLE) if more else None
+        return self._sample(ROWS_TO_SETTLE) if self.has_many_rows else None
 
     def _sample(self, n_rows: int) -> Fold:
         """At most so many rows of the single split, to train on and to judge by."""
         task = self.task
         train, valid = self.splits[0] if self.splits else (np.arange(len(task.rows)), None)
         judge = task.valid if valid is None else task.rows.take(self._sampled(valid, n_rows))
-        return Fold(task.prepared(task.rows.take(self._sampled(train, n_rows)), judge))
+        rows = task.rows.take(self._sampled(train, n_rows))
+        return Fold(task.prepared(rows, judge), of_many=self.has_many_rows)
 
     def without_each_part(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
         """Rows of each member of a committee, and those left out; none for a single model."""

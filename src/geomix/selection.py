@@ -43,10 +43,11 @@ def choose_candidate(
 ) -> Choice:
     """Walk through the candidates and pick one; a spline may be settled on more rows.
 
+    ``folds`` is empty afterwards: their features make room for those of ``more_rows``.
     ``handicap`` is how many standard errors worse a simpler model may be and still win.
     """
     choice = _searched(Search(folds, recipe, watch, handicap, deadline), lifts)
-    folds.clear()  # before there are others: both at once may be too many
+    folds.clear()
     if choice.winner.candidate.lift != "spline" or _is_over(deadline):
         return choice
     if (fold := more_rows()) is None:

@@ -16,9 +16,8 @@ from geomix.pooling import log_softmax
 from geomix.recipe import Recipe
 
 ITERATIONS_PER_TRIAL = 100
-# With weighed steps planes go on gaining for longer, which takes too long of more rows than this,
-# or where a pass looks up more than this (some 0.1 s).
-MANY_ROWS = 10_000
+# With weighed steps planes go on gaining for longer, which takes too long of many rows, or where a
+# pass looks up more than this (some 0.1 s).
 DEAR_LOOKUPS = 1e8
 FEWEST_ROWS_TO_TELL = 50
 
@@ -95,20 +94,15 @@ def measure(
                 break
     n_iter = int(np.median([fit.trained.n_iter for fit in fits]))
     n_planes = fits[0].trained.planes.n_planes
-    cut = n_iter >= limit and not _has_weighed_steps(candidate)
+    cut = n_iter >= limit and not candidate.weighs_steps
     n_rows = folds[0].n_train
     return Measured(candidate, n_planes, row_losses, weight, temperature, n_rows, n_iter, cut)
 
 
 def _most_iterations(candidate: Candidate, fold: Fold, recipe: Recipe) -> int:
-    many = fold.is_thinned or fold.n_train > MANY_ROWS
-    if _has_weighed_steps(candidate) and not many and not is_dear(candidate, fold):
+    if candidate.weighs_steps and not fold.of_many and not is_dear(candidate, fold):
         return recipe.max_iter
     return min(recipe.max_iter, ITERATIONS_PER_TRIAL)
-
-
-def _has_weighed_steps(candidate: Candidate) -> bool:
-    return candidate.lift == "spline" and candidate.weighed
 
 
 def is_dear(candidate: Candidate, fold: Fold) -> bool:

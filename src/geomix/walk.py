@@ -103,7 +103,7 @@ class Walk:
     @property
     def has_many_rows(self) -> bool:
         """Whether these are some of many rows, for which trials are few."""
-        return self.folds[0].is_thinned
+        return self.folds[0].of_many
 
     def best_relief(self, start: Measured) -> Measured:
         tried = [self.measure(replace(start.candidate, relief=one)) for one in self.reliefs]
