@@ -63,7 +63,7 @@ sanitize:
 	$(SANITIZE_VENV)/bin/pip install --quiet --disable-pip-version-check '.[test]' \
 		--config-settings=cmake.define.GEOMIX_SANITIZE=ON \
 		--config-settings=build-dir=build/sanitize
-	$(SANITIZED) -c 'from geomix import kernel; assert kernel.is_native, "the build failed"'
+	$(SANITIZED) -c 'from geomix.core import kernel; assert kernel.is_native, "the build failed"'
 	$(SANITIZED) -m pytest tests/test_native.py tests/test_native_sparse.py \
 		tests/test_spline.py
 

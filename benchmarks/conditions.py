@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable
 from pathlib import Path
 
-from geomix import kernel
+from geomix.core import kernel
 
 
 def processor() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 
-from geomix.calibration import expected_calibration_error
+from geomix.core.calibration import expected_calibration_error
 
 
 def quality(P: Any, y: Any, predicted: Any = None) -> dict[str, float]:

@@ -35,9 +35,10 @@ import pandas as pd  # noqa: E402
 from sklearn.datasets import load_breast_cancer  # noqa: E402
 from sklearn.model_selection import train_test_split  # noqa: E402
 
-from geomix import GeometricMixtureClassifier, kernel  # noqa: E402
-from geomix.additive import additive  # noqa: E402
-from geomix.cells import encoded_rows  # noqa: E402
+from geomix import GeometricMixtureClassifier  # noqa: E402
+from geomix.core import kernel  # noqa: E402
+from geomix.explain.additive_form import additive  # noqa: E402
+from geomix.explain.cells import encoded_rows  # noqa: E402
 
 warnings.simplefilter("ignore")
 RESULTS = Path(__file__).parent / "results" / "reading.md"

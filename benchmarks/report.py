@@ -28,7 +28,8 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 from sklearn.datasets import load_breast_cancer  # noqa: E402
 
-from geomix import GeometricMixtureClassifier, kernel  # noqa: E402
+from geomix import GeometricMixtureClassifier  # noqa: E402
+from geomix.core import kernel  # noqa: E402
 from geomix.export import to_json  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "report.md"

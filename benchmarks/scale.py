@@ -29,7 +29,8 @@ import numpy as np
 import scale_rows
 
 import geomix
-from geomix import GeometricMixtureClassifier, kernel
+from geomix import GeometricMixtureClassifier
+from geomix.core import kernel
 from geomix.versions import versions
 
 HERE = Path(__file__).parent
@@ -95,8 +96,8 @@ def timed(ask: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
 
 def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
     """Processor seconds of the survey, of writing the scratch file, and of one pass over it."""
-    from geomix.files import FileSource, _found
-    from geomix.way import known_from, way_for
+    from geomix.out_of_core.feature_map import known_from, way_for
+    from geomix.out_of_core.files import FileSource, _found
 
     estimator = GeometricMixtureClassifier(**SETTINGS)
     source = FileSource(tuple(_found(pattern)), "y", None, None, folder)
@@ -104,7 +105,7 @@ def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
     survey = source.survey(0, None)
     surveyed = time.process_time()
     known = known_from(survey, estimator.recipe())
-    lift = geomix.lift.IdentityLift(known.standardize.n_outputs)
+    lift = geomix.core.lifts.IdentityLift(known.standardize.n_outputs)
     way = way_for(survey, known.expand, known.standardize, lift, None, exact=False)
     before = time.process_time()
     with source.sums(way) as sums:
@@ -114,7 +115,7 @@ def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
 
 
 def planes() -> Any:
-    from geomix.planes import Planes, class_starts
+    from geomix.core.planes import Planes, class_starts
 
     start = class_starts([scale_rows.N_MODES] * scale_rows.N_CLASSES)
     weights = 0.3 * np.random.default_rng(2).standard_normal((start[-1], scale_rows.N_COLUMNS))
@@ -264,13 +265,13 @@ def boosted_on_two(name: str) -> str:
 
 def _pass_seconds(client: Any, X: Any, y: Any) -> float:
     from geomix.dask import DaskSource, _Cluster, _parts
-    from geomix.way import known_from, way_for
+    from geomix.out_of_core.feature_map import known_from, way_for
 
     with _Cluster(client, 60.0) as cluster:
         source = DaskSource(cluster, _parts(X, y, None))
         survey = source.survey(0, None)
         known = known_from(survey, GeometricMixtureClassifier(**SETTINGS).recipe())
-        lift = geomix.lift.IdentityLift(known.standardize.n_outputs)
+        lift = geomix.core.lifts.IdentityLift(known.standardize.n_outputs)
         way = way_for(survey, known.expand, known.standardize, lift, None, exact=True)
         with source.sums(way) as sums:
             return timed(lambda: sums.terms(planes(), 6.0, 0.02))

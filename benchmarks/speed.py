@@ -31,12 +31,13 @@ from conditions import kernel_name, processor, versions  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
-from geomix import GeometricMixture, GeometricMixtureClassifier, datasets, kernel  # noqa: E402
-from geomix.adam import adam_start  # noqa: E402
-from geomix.lift import IdentityLift, fit_standardize  # noqa: E402
-from geomix.planes import Planes, class_starts  # noqa: E402
-from geomix.scoring import NumpyPredictor  # noqa: E402
-from geomix.spline import fit_spline  # noqa: E402
+from geomix import GeometricMixture, GeometricMixtureClassifier, datasets  # noqa: E402
+from geomix.core import kernel  # noqa: E402
+from geomix.core.adam import adam_start  # noqa: E402
+from geomix.core.lifts import IdentityLift, fit_standardize  # noqa: E402
+from geomix.core.planes import Planes, class_starts  # noqa: E402
+from geomix.core.predictors import NumpyPredictor  # noqa: E402
+from geomix.core.spline import fit_spline  # noqa: E402
 
 warnings.simplefilter("ignore")
 RESULTS = Path(__file__).parent / "results" / "speed.md"

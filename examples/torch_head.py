@@ -12,7 +12,7 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from geomix.explanation import plane_usage
+from geomix.explain.diagnostics import plane_usage
 from geomix.torch import GeometricMixtureHead
 
 N_EPOCHS, BATCH = 40, 64

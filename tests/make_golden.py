@@ -11,7 +11,7 @@ import pathlib
 
 from saved_models import MAKERS, case
 
-from geomix import manifest, modelfile
+from geomix.modelfile import manifest, saving
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 
@@ -25,7 +25,7 @@ def main():
     for name in MAKERS:
         model, rows = case(name).model, case(name).rows[-12:]
         stem = folder() / name.replace(" ", "_")
-        modelfile.save(model, stem.with_suffix(".geomix"))
+        saving.save(model, stem.with_suffix(".geomix"))
         cells = [[None if cell != cell else cell for cell in row] for row in rows.tolist()]
         answers = [[p.hex() for p in row] for row in model.predict_proba(rows).tolist()]
         labels = model.predict(rows).tolist()

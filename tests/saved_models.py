@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from geomix import GeometricMixtureClassifier
+from geomix.core.planes import Planes, class_starts
+from geomix.core.spline import fit_spline
 from geomix.model import GeometricMixture
-from geomix.picked import all_rows
-from geomix.planes import Planes, class_starts
-from geomix.spline import fit_spline
+from geomix.table.row_views import all_rows
 
 QUICK = {
     "l2": 1e-3, "relief": 0.0, "gamma": 0.1, "n_frequencies": 8, "n_knots": 6, "max_iter": 25,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from geomix.planes import Planes, class_starts
+from geomix.core.planes import Planes, class_starts
 
 planes_per_class = st.lists(st.integers(1, 5), min_size=2, max_size=6)
 sharpness = st.floats(1e-3, 1e3)

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from geomix import GeometricMixtureClassifier, arrayapi, kernel
+from geomix import GeometricMixtureClassifier
+from geomix.core import array_api, kernel
 
 from shapes import random_planes, random_rows  # isort: skip
 
@@ -37,14 +38,14 @@ def fitted(request):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("what", arrayapi.ANSWERS)
+@pytest.mark.parametrize("what", array_api.ANSWERS)
 def test_answers_are_those_of_the_kernel_and_in_kind(fitted, library, what):
     model, X = fitted
     there = library()(X)
     answers = getattr(model, what)(there)
     assert type(answers) is type(there)
     np.testing.assert_allclose(
-        arrayapi.to_numpy(answers), getattr(model, what)(X), rtol=1e-12, atol=1e-12
+        array_api.to_numpy(answers), getattr(model, what)(X), rtol=1e-12, atol=1e-12
     )
 
 
@@ -52,7 +53,7 @@ def test_answers_are_those_of_the_kernel_and_in_kind(fitted, library, what):
 def test_labels_are_those_of_the_kernel(fitted, library):
     model, X = fitted
     labels = model.predict(library()(X))
-    assert np.array_equal(arrayapi.to_numpy(labels), model.predict(X))
+    assert np.array_equal(array_api.to_numpy(labels), model.predict(X))
 
 
 @LIBRARIES
@@ -69,7 +70,7 @@ def test_sums_are_those_of_the_kernel(rng, library, per_class):
     planes = random_planes(rng, per_class, 5)
     Phi, y, weight = random_rows(rng, 80, 5, len(per_class))
     make = library()
-    found = arrayapi.terms(planes, 4.0, make(Phi), make(y), make(weight), 0.1)
+    found = array_api.terms(planes, 4.0, make(Phi), make(y), make(weight), 0.1)
     expected = kernel.batch_terms(planes, 4.0, Phi, y, weight, 0.1)
     for name in ("row_weight", "loss", "weights_gradient", "biases_gradient", "usage"):
         np.testing.assert_allclose(
@@ -80,15 +81,15 @@ def test_sums_are_those_of_the_kernel(rng, library, per_class):
 @LIBRARIES
 def test_a_committee_is_answered_as_well(rng, library):
     from geomix import GeometricMixture
-    from geomix.lift import IdentityLift, Standardize
-    from geomix.planes import committee
+    from geomix.core.lifts import IdentityLift, Standardize
+    from geomix.core.planes import committee
 
     planes = committee([random_planes(rng, [2, 3], 4) for _ in range(3)])
     way = Standardize(np.arange(4), np.zeros(4), np.ones(4), None, 4)
     model = GeometricMixture(np.arange(2), tuple("abcd"), way, IdentityLift(4), planes, 5.0, 1.3)
     X = rng.standard_normal((30, 4))
-    for what in arrayapi.ANSWERS:
-        ours = arrayapi.to_numpy(getattr(model, what)(library()(X)))
+    for what in array_api.ANSWERS:
+        ours = array_api.to_numpy(getattr(model, what)(library()(X)))
         np.testing.assert_allclose(ours, getattr(model, what)(X), atol=1e-12)
 
 
@@ -122,8 +123,8 @@ import warnings; warnings.simplefilter("error")
 import numpy as np, sklearn, {library} as xp
 from sklearn.datasets import load_iris
 from geomix import GeometricMixtureClassifier
-from geomix.farfit import MemorySource, fit_estimator
-from geomix.survey import Part
+from geomix.out_of_core.fit import MemorySource, fit_estimator
+from geomix.out_of_core.survey import Part
 X, y = load_iris(return_X_y=True)
 settings = dict(lift="linear", n_planes=2, l2=1e-3, random_state=0)
 with sklearn.config_context(array_api_dispatch=True):

@@ -12,7 +12,7 @@ import pytest
 from saved_models import case
 
 import geomix
-from geomix import atomic, modelfile
+from geomix.modelfile import atomic, saving
 
 N_KILLS = int(os.environ.get("GEOMIX_KILLS", "40"))
 
@@ -161,10 +161,10 @@ KILLING = """
 import os, random, signal, sys, time
 sys.path.insert(0, sys.argv[1])
 from saved_models import case
-from geomix import modelfile
+from geomix.modelfile import saving
 target, n_kills = sys.argv[2], int(sys.argv[3])
 models = [case("linear").model, case("spline pairs").model]
-contents = {modelfile.to_bytes(model) for model in models}
+contents = {saving.to_bytes(model) for model in models}
 models[0].save(target)
 sync = os.fsync
 def slow_sync(descriptor):  # a slow disk, so that many kills fall between write and rename
@@ -202,5 +202,5 @@ def test_kill_9_at_any_moment_leaves_the_old_file_or_the_new_one(tmp_path):
     left = [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
     print(f"{N_KILLS} kills, {len(left)} of them while a file was being written, 0 broken files")
     assert left, "no kill fell into a write: the test proves nothing"
-    content = {modelfile.to_bytes(case(name).model) for name in ("linear", "spline pairs")}
+    content = {saving.to_bytes(case(name).model) for name in ("linear", "spline pairs")}
     assert target.read_bytes() in content

@@ -18,7 +18,7 @@ import scipy.sparse
 from sklearn.datasets import load_iris
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-import geomix.kernel
+import geomix.core.kernel
 from geomix import (
     DataQualityWarning,
     GeometricMixtureClassifier,
@@ -994,14 +994,14 @@ def interrupted(monkeypatch):
     """Make training stop with an error after some iterations."""
 
     def after(n_iterations, error):
-        original, calls = geomix.training_run.Record, iter(range(n_iterations))
+        original, calls = geomix.training.run.Record, iter(range(n_iterations))
 
         def record(*args, **named):
             if next(calls, None) is None:
                 raise error
             return original(*args, **named)
 
-        monkeypatch.setattr(geomix.training_run, "Record", record)
+        monkeypatch.setattr(geomix.training.run, "Record", record)
 
     return after
 

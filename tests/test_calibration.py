@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from shapes import seeds
 from sklearn.metrics import brier_score_loss, log_loss
 
-from geomix.calibration import (
+from geomix.core.calibration import (
     TEMPERATURE_RANGE,
     brier_score,
     calibrate,
@@ -18,7 +18,7 @@ from geomix.calibration import (
     negative_log_likelihood,
     reliability_curve,
 )
-from geomix.pooling import softmax
+from geomix.core.pooling import softmax
 
 
 def random_scores(seed, n_rows=60, n_classes=3, size=3.0):

@@ -8,16 +8,17 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator, holdout, search, selection, trials
-from geomix.calibration import PRIOR_SCALE, fit_temperature
-from geomix.deadline import Deadline
-from geomix.folds import Candidate
-from geomix.picked import all_rows, numbers
-from geomix.preparation import prepare
-from geomix.recipe import Recipe
-from geomix.rows import Rows, distinct_rows, stratified_split
-from geomix.schema import numbers_table
-from geomix.trials import Measured
+from geomix import GeometricMixtureClassifier, estimator
+from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.search import families, selection, splits, trials
+from geomix.search.folds import Candidate
+from geomix.search.trials import Measured
+from geomix.table.row_views import all_rows, numbers
+from geomix.table.schema import numbers_table
+from geomix.training.deadline import Deadline
+from geomix.training.preparation import prepare
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows, distinct_rows, stratified_split
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +35,8 @@ def let_time_pass(monkeypatch, seconds_per_look):
 
 def search_on(monkeypatch, n_rows, *, probe):
     """More rows than these are many: so many are searched on, and kernels probed on fewer."""
-    monkeypatch.setattr(holdout, "ROWS_TO_SEARCH", n_rows)
-    monkeypatch.setattr(search, "ROWS_TO_PROBE", probe)
+    monkeypatch.setattr(splits, "ROWS_TO_SEARCH", n_rows)
+    monkeypatch.setattr(families, "ROWS_TO_PROBE", probe)
 
 
 def test_a_deadline_gives_half_of_its_time_to_the_choice():
@@ -269,8 +270,8 @@ def test_a_spline_found_on_some_rows_is_measured_on_more(moons, monkeypatch):
 @pytest.fixture
 def few_are_many(monkeypatch):
     """A thousand rows are so many that some are spared, and which they are."""
-    monkeypatch.setattr(holdout, "ROWS_TO_SPARE_SOME", 1000)
-    monkeypatch.setattr(holdout, "SHARE_TO_SPARE", 0.2)
+    monkeypatch.setattr(splits, "ROWS_TO_SPARE_SOME", 1000)
+    monkeypatch.setattr(splits, "SHARE_TO_SPARE", 0.2)
     spared = []
 
     def split(y, fraction, rng):
@@ -278,7 +279,7 @@ def few_are_many(monkeypatch):
         spared.append((fraction, valid))
         return train, valid
 
-    monkeypatch.setattr(holdout, "stratified_split", split)
+    monkeypatch.setattr(splits, "stratified_split", split)
     return spared
 
 
@@ -286,7 +287,7 @@ def test_of_very_many_rows_some_calibrate_the_final_planes(moons, few_are_many, 
     X, y = moons
     order = []
     monkeypatch.setattr(
-        holdout, "distinct_rows", lambda *a: order.append(distinct_rows(*a)) or order[-1]
+        splits, "distinct_rows", lambda *a: order.append(distinct_rows(*a)) or order[-1]
     )
     settings = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "random_state": 0}
     clf = GeometricMixtureClassifier(**settings).fit(X, y)

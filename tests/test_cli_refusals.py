@@ -11,7 +11,7 @@ import pytest
 from cli_files import QUICK, csv_text, flowers, runner, written
 
 import geomix
-from geomix import atomic
+from geomix.modelfile import atomic
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss
 from test_cli_refusals import BAD, GOOD
 
 import geomix
-from geomix.calibration import expected_calibration_error
 from geomix.command import streaming
 from geomix.command.figures import Tally
-from geomix.drift import cell_counts
+from geomix.core.calibration import expected_calibration_error
+from geomix.explain.drift import cell_counts
 from geomix.tablefile import source
 
 COLUMNS = ["sepal length", "sepal width", "petal length", "petal width", "soil"]
@@ -371,7 +371,7 @@ def test_odd_weights_and_classes_of_no_weight_are_refused(run, tmp_path, how):
 
 
 def test_a_label_for_every_row_is_refused_before_memory_is_full(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("geomix.tablesource.MOST_CLASSES", 50)
+    monkeypatch.setattr("geomix.out_of_core.file_source.MOST_CLASSES", 50)
     monkeypatch.setattr(source, "CHUNK", 200)
     path = written(tmp_path / "rows.csv", csv_text(["a", "y"], [[i, f"k{i}"] for i in range(999)]))
     ran = run("fit", path, "--target", "y", "-o", tmp_path / "m.geomix", "--stream")
@@ -432,7 +432,7 @@ def test_a_disk_that_would_be_filled_is_refused_first(
     run, rows, tmp_path, monkeypatch, small_blocks
 ):
     free = SimpleNamespace(free=2000)
-    monkeypatch.setattr("geomix.spool.shutil.disk_usage", lambda folder: free)
+    monkeypatch.setattr("geomix.out_of_core.scratch.shutil.disk_usage", lambda folder: free)
     ran = run("fit", rows, "--target", "kind", "--id", "id", "-o", tmp_path / "m.geomix",
               "--stream", *QUICK)  # fmt: skip
     assert ran.code == 5

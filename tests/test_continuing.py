@@ -7,8 +7,8 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from geomix import DataQualityWarning, GeometricMixtureClassifier
+from geomix.core.objective import penalised, usage_penalty
 from geomix.errors import InvalidParameterError
-from geomix.objective import penalised, usage_penalty
 
 FIXED = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "random_state": 0}
 
@@ -40,7 +40,7 @@ def test_a_warm_start_ends_at_the_optimum_of_the_new_rows(table):
     clf.fit(X[:1200], y[:1200]).fit(X[1200:], y[1200:])
     model = clf.model_
     V = (X[1200:] - model.standardize.mean) / model.standardize.scale
-    from geomix.objective import batch_terms
+    from geomix.core.objective import batch_terms
 
     terms = batch_terms(model.planes, 6.0, V, y[1200:], np.ones(1200), 0.02)
     coefficients = usage_penalty(terms.mean_usage, 1e-2, 0.5, 0.01)
@@ -167,7 +167,7 @@ def test_a_step_that_is_too_long_is_left_out_and_said(table, monkeypatch):
     with np.errstate(all="ignore"):
         before = clf.model_
         monkeypatch.setattr(
-            "geomix.continuing.adam_batch", lambda planes, *rest: (planes, None, np.nan)
+            "geomix.search.warm_start.adam_batch", lambda planes, *rest: (planes, None, np.nan)
         )
         with pytest.warns(ConvergenceWarning, match="learning_rate"):
             clf.partial_fit(X[500:], y[500:])

@@ -9,11 +9,11 @@ from reading_models import ADDITIVE, fitted
 from scipy.optimize import linprog, minimize
 
 from geomix import GeometricMixture
-from geomix.additive import NoShapes, additive
-from geomix.cells import encoded_rows
+from geomix.core.lifts import IdentityLift, Standardize
+from geomix.core.planes import Planes
+from geomix.explain.additive_form import NoShapes, additive
+from geomix.explain.cells import encoded_rows
 from geomix.geometry.projection import nearest_point
-from geomix.lift import IdentityLift, Standardize
-from geomix.planes import Planes
 
 
 def raw_row(X, i):

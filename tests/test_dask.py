@@ -21,8 +21,8 @@ import dask.dataframe as dd  # noqa: E402
 import geomix.dask as bridge  # noqa: E402
 from geomix import GeometricMixtureClassifier  # noqa: E402
 from geomix.dask import ClusterError, DaskGeometricMixtureClassifier  # noqa: E402
-from geomix.farfit import MemorySource, fit_estimator  # noqa: E402
-from geomix.survey import Part  # noqa: E402
+from geomix.out_of_core.fit import MemorySource, fit_estimator  # noqa: E402
+from geomix.out_of_core.survey import Part  # noqa: E402
 
 # One process runs them all: each would start a cluster of its own.
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore")]

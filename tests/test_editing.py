@@ -10,8 +10,8 @@ from sklearn.datasets import load_wine
 
 import geomix
 from geomix import GeometricMixtureClassifier
-from geomix.planes import Planes
-from geomix.pooling import softmax
+from geomix.core.planes import Planes
+from geomix.core.pooling import softmax
 
 SEVERAL = ["several", "mixed linear", "mixed spline", "fourier"]
 

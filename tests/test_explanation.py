@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
-from geomix.explanation import plane_usage, responsibility_concentration, top_columns
-from geomix.lift import IdentityLift, Standardize
-from geomix.planes import Planes
+from geomix.core.lifts import IdentityLift, Standardize
+from geomix.core.planes import Planes
+from geomix.explain.diagnostics import plane_usage, responsibility_concentration, top_columns
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from geomix import GeometricMixtureClassifier
 from geomix.export.onnx import to_onnx
 from geomix.export.onnx_graph import MISSING_INTEGER
 from geomix.export.sklearn_onnx import register
-from geomix.schema import Column
+from geomix.table.schema import Column
 
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "max_iter": 20, "random_state": 0}
 PRECISION = {"float32": 1e-6, "float64": 1e-12}

@@ -10,8 +10,8 @@ import pytest
 from saved_models import MAKERS, case
 
 from geomix import GeometricMixtureClassifier
+from geomix.core.planes import Planes, class_starts
 from geomix.export.sql import literal, number, quoted, to_sql
-from geomix.planes import Planes, class_starts
 
 NAMES = [name for name in MAKERS if "fourier" not in name and "pairs" not in name]
 

@@ -5,20 +5,21 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
-from geomix import DataQualityWarning, GeometricMixtureClassifier, SchemaError, sampling, survey
+from geomix import DataQualityWarning, GeometricMixtureClassifier, SchemaError
+from geomix.core.kernel import is_native
+from geomix.core.lifts import draw_fourier, fit_standardize
+from geomix.core.objective import batch_terms
+from geomix.core.row_sums import PartSums, Remembered, tree_sum
 from geomix.errors import InvalidParameterError
-from geomix.farfit import MemorySource, fit_estimator, in_parts
-from geomix.kernel import is_native
-from geomix.levels import learn_table
-from geomix.lift import draw_fourier, fit_standardize
-from geomix.moments import moments_of
-from geomix.objective import batch_terms
-from geomix.sampling import chosen_rows, row_keys
-from geomix.streams import stream
-from geomix.sums import PartSums, Remembered, tree_sum
-from geomix.survey import Part, survey_part
-from geomix.table import read_columns
-from geomix.way import known_from, way_for
+from geomix.out_of_core import sampling, survey
+from geomix.out_of_core.feature_map import known_from, way_for
+from geomix.out_of_core.fit import MemorySource, fit_estimator, in_parts
+from geomix.out_of_core.moments import moments_of
+from geomix.out_of_core.sampling import chosen_rows, row_keys
+from geomix.out_of_core.survey import Part, survey_part
+from geomix.table.levels import learn_table
+from geomix.table.reader import read_columns
+from geomix.training.random_streams import stream
 
 from shapes import random_planes, random_rows  # isort: skip
 
@@ -263,7 +264,8 @@ def test_parts_without_a_class_a_column_or_a_level_are_handled(rng, lift):
 
 def test_fourier_features_of_a_seed_are_bit_equal_wherever_they_are_drawn():
     script = (
-        "import hashlib; from geomix.lift import draw_fourier; from geomix.streams import stream;"
+        "import hashlib; from geomix.core.lifts import draw_fourier;"
+        "from geomix.training.random_streams import stream;"
         "f = draw_fourier(7, 40, 0.3, True, stream(11, 'fourier')).frequencies;"
         "print(hashlib.sha256(f.tobytes()).hexdigest())"
     )
@@ -284,7 +286,7 @@ def test_a_large_table_is_calibrated_by_the_final_planes(table, monkeypatch):
     X, y = table
     clf = fit(X, y, [400, 800], l2=1e-4)
     assert "100 of them in the sample" in clf.history_.notes[-1]
-    from geomix.calibration import negative_log_likelihood
+    from geomix.core.calibration import negative_log_likelihood
 
     plain = clf.model_.with_temperature(1.0)
     codes = np.searchsorted(clf.classes_, y)

@@ -17,11 +17,12 @@ from sklearn.datasets import load_digits, make_classification
 
 import geomix
 import geomix.tablefile
-from geomix import GeometricMixtureClassifier, SchemaError, files, fit_files, sampling
-from geomix.farfit import MemorySource, fit_estimator
-from geomix.spool import Spool
-from geomix.survey import Part
-from geomix.way import Stored
+from geomix import GeometricMixtureClassifier, SchemaError, fit_files
+from geomix.out_of_core import files, sampling
+from geomix.out_of_core.feature_map import Stored
+from geomix.out_of_core.fit import MemorySource, fit_estimator
+from geomix.out_of_core.scratch import Spool
+from geomix.out_of_core.survey import Part
 
 SETTINGS = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
 

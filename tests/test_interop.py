@@ -441,7 +441,7 @@ def test_an_interrupted_fit_ends_its_progress_line(iris, capfd, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(geomix.training_run.Run, "step_done", stop)
+    monkeypatch.setattr(geomix.training.run.Run, "step_done", stop)
     with pytest.raises(KeyboardInterrupt):
         quick(verbose=1).fit(*iris)
     assert capfd.readouterr().err.endswith("\n")
@@ -505,16 +505,16 @@ def test_a_progress_bar_of_scikit_learn_is_drawn(iris, fitted, capfd):
 def test_small_numpy_fits_run_on_one_blas_thread_and_give_the_threads_back(monkeypatch):
     import threadpoolctl
 
-    from geomix import threads
+    from geomix.core import blas_threads
 
     def n_threads():
         return {pool["num_threads"] for pool in threadpoolctl.threadpool_info()}
 
     with threadpoolctl.threadpool_limits(2):
         before = n_threads()
-        monkeypatch.setattr(threads.kernel, "is_native", False)
-        with threads.blas_threads(1000):
+        monkeypatch.setattr(blas_threads.kernel, "is_native", False)
+        with blas_threads.blas_threads(1000):
             assert 1 in n_threads()
-        with threads.blas_threads(10**9):
+        with blas_threads.blas_threads(10**9):
             assert n_threads() == before
         assert n_threads() == before

@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from geomix import GeometricMixtureClassifier
-from geomix.lift import draw_fourier
+from geomix.core.lifts import draw_fourier
 from geomix.model import GeometricMixture
 
 QUICK = {"lift": "linear", "l2": 1e-4, "n_planes": 2, "max_iter": 60, "random_state": 0}

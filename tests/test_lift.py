@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from geomix import GeometricMixtureClassifier
-from geomix.lift import (
+from geomix.core.lifts import (
     LARGEST_STANDARDIZED,
     draw_fourier,
     fit_standardize,

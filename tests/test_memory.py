@@ -11,16 +11,20 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from geomix import GeometricMixtureClassifier, fitting, holdout, kernel, lift, picked, preparation
+from geomix import GeometricMixtureClassifier
 from geomix.arrays import CenteredSparse
-from geomix.kernel import NumpyRows
-from geomix.lift import fit_standardize, with_rotation
-from geomix.objective import batch_terms, cross_entropy
-from geomix.picked import PickedRows, blocks, numbers
-from geomix.recipe import Recipe
-from geomix.rows import Rows, column_range, distinct_rows
-from geomix.schema import Column, Table, numbers_table
-from geomix.table import read_rows
+from geomix.core import kernel, lifts
+from geomix.core.kernel import NumpyRows
+from geomix.core.lifts import fit_standardize, with_rotation
+from geomix.core.objective import batch_terms, cross_entropy
+from geomix.search import fit, splits
+from geomix.table import row_views
+from geomix.table.reader import read_rows
+from geomix.table.row_views import PickedRows, blocks, numbers
+from geomix.table.schema import Column, Table, numbers_table
+from geomix.training import preparation
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows, column_range, distinct_rows
 
 from shapes import random_planes  # isort: skip
 
@@ -30,13 +34,13 @@ FIXED = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "random_state": 0}
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few rows, so that small tables cross their borders."""
-    monkeypatch.setattr(picked, "CELLS_PER_BLOCK", 64)
+    monkeypatch.setattr(row_views, "CELLS_PER_BLOCK", 64)
 
 
 @pytest.fixture
 def always_single(monkeypatch):
     """float32 tables of any size are trained on in float32."""
-    monkeypatch.setattr(lift, "CELLS_FOR_SINGLE", 0)
+    monkeypatch.setattr(lifts, "CELLS_FOR_SINGLE", 0)
 
 
 def proba(X, y, **settings):
@@ -138,7 +142,7 @@ def test_numpy_rows_add_up_over_blocks(rng, small_blocks):
 
 
 def test_training_rows_are_float32_only_of_large_float32_tables(rng, monkeypatch):
-    monkeypatch.setattr(lift, "CELLS_FOR_SINGLE", 600)
+    monkeypatch.setattr(lifts, "CELLS_FOR_SINGLE", 600)
     X = rng.standard_normal((200, 3))
     standardize = fit_standardize(X, np.ones(200), np.arange(3))
     for table, n_rows, expected in [
@@ -273,22 +277,22 @@ def test_blocks_of_a_table_at_an_odd_address_are_aligned(rng, small_blocks, dtyp
     odd = np.empty(X.nbytes + 1, dtype=np.uint8)[1:].view(dtype).reshape(X.shape)
     odd[:] = X
     assert not odd.flags.aligned
-    found = list(picked.blocks(odd))
+    found = list(row_views.blocks(odd))
     assert len(found) > 1
     assert all(block.flags.carray for _, block in found)
     assert np.array_equal(np.vstack([block for _, block in found]), X)
 
 
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
-    monkeypatch.setattr(holdout, "ROWS_TO_SEARCH", 100)
+    monkeypatch.setattr(splits, "ROWS_TO_SEARCH", 100)
     seen = []
 
     def choose(folds, *args, **settings):
         seen.extend((len(fold.preparation.rows), len(fold.valid)) for fold in folds)
         return choose_candidate(folds, *args, **settings)
 
-    choose_candidate = fitting.choose_candidate
-    monkeypatch.setattr(fitting, "choose_candidate", choose)
+    choose_candidate = fit.choose_candidate
+    monkeypatch.setattr(fit, "choose_candidate", choose)
     X = rng.standard_normal((1500, 2))
     proba(X, (X[:, 0] > 0).astype(int))
     assert seen == [(100, 100)]
@@ -313,7 +317,7 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
     found = []
     for most in (10**9, 0):
         monkeypatch.setattr(preparation, "MOST_NUMBERS_AT_ONCE", most)
-        rows = Rows(picked.all_rows(X), y, np.ones(600))
+        rows = Rows(row_views.all_rows(X), y, np.ones(600))
         made = preparation.prepare(rows, None, table, 2, None, Recipe(pca=pca), 0)
         found.append((made.clusters, made.clusters_of(5)))
         assert ("rows" in vars(made)) == (most > 0)
@@ -324,7 +328,7 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
 
 
 def test_one_plane_per_class_needs_no_clusters(rng):
-    rows = Rows(picked.all_rows(rng.standard_normal((40, 2))), np.arange(40) % 3, np.ones(40))
+    rows = Rows(row_views.all_rows(rng.standard_normal((40, 2))), np.arange(40) % 3, np.ones(40))
     made = preparation.prepare(rows, None, numbers_table(("a", "b")), 3, None, Recipe(), 0)
     found = made.clusters_of(1)
     assert found.planes_per_class.tolist() == [1, 1, 1]

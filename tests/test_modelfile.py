@@ -21,8 +21,10 @@ import skops.io
 from saved_models import MAKERS, case, mixed, numbers, odd_rows
 
 import geomix
-from geomix import GeometricMixtureClassifier, ModelFileError, kernel, manifest, modelfile
-from geomix.lift import PassThrough
+from geomix import GeometricMixtureClassifier, ModelFileError
+from geomix.core import kernel
+from geomix.core.lifts import PassThrough
+from geomix.modelfile import manifest, saving
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 QUICK = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "max_iter": 20, "random_state": 0}
@@ -132,10 +134,10 @@ def test_labels_that_no_file_holds_are_refused_with_a_remedy(tmp_path):
 
 def test_levels_of_every_kind_come_back(tmp_path):
     levels = ("text", "", "\ud800 alone", 3, -(2**53), 2**53 + 1, 10**300, True, 2.5)
-    column = geomix.schema.Column("c", "category", levels, False)
-    described = manifest.described_columns(geomix.schema.Table((column,)))
-    text = geomix.strictjson.canonical(described)
-    (again,) = manifest.read_columns(geomix.strictjson.read(text, 100), 1, 1).columns
+    column = geomix.table.schema.Column("c", "category", levels, False)
+    described = manifest.described_columns(geomix.table.schema.Table((column,)))
+    text = geomix.modelfile.canonical_json.canonical(described)
+    (again,) = manifest.read_columns(geomix.modelfile.canonical_json.read(text, 100), 1, 1).columns
     assert again.levels == levels
     assert [type(level) for level in again.levels] == [type(level) for level in levels]
 
@@ -155,7 +157,7 @@ def test_a_wide_table_with_names_is_saved_whatever_its_size(tmp_path):
     model = case("constant").model
     names = tuple(f"c{j}" for j in range(50_000))
     standardize = replace(model.standardize, n_columns=len(names))
-    table = geomix.schema.numbers_table(names)
+    table = geomix.table.schema.numbers_table(names)
     wide = replace(model, columns=names, table=table, standardize=standardize)
     wide.save(tmp_path / "m.geomix")
     with pytest.raises(ModelFileError, match="more than"):
@@ -218,9 +220,9 @@ def test_the_same_seed_gives_the_same_bytes_in_any_process(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); from saved_models import case;"
         "from geomix import modelfile; import hashlib;"
-        "print(hashlib.sha256(modelfile.to_bytes(case('spline mixed').model)).hexdigest())"
+        "print(hashlib.sha256(saving.to_bytes(case('spline mixed').model)).hexdigest())"
     )
-    ours = hashlib.sha256(modelfile.to_bytes(MAKERS["spline mixed"]().model)).hexdigest()
+    ours = hashlib.sha256(saving.to_bytes(MAKERS["spline mixed"]().model)).hexdigest()
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
     here = str(pathlib.Path(__file__).parent)
     ran = subprocess.run(
@@ -231,8 +233,8 @@ def test_the_same_seed_gives_the_same_bytes_in_any_process(tmp_path):
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_loaded_model_is_saved_with_the_same_bytes(name):
-    content = modelfile.to_bytes(case(name).model)
-    assert modelfile.to_bytes(modelfile.from_bytes(content)) == content
+    content = saving.to_bytes(case(name).model)
+    assert saving.to_bytes(saving.from_bytes(content)) == content
 
 
 def test_a_random_state_leaves_no_address_in_the_file():
@@ -241,7 +243,7 @@ def test_a_random_state_leaves_no_address_in_the_file():
         GeometricMixtureClassifier(**{**QUICK, "random_state": np.random.RandomState(3)}).fit(X, y)
         for _ in range(2)
     ]
-    first, second = (modelfile.to_bytes(clf.model_) for clf in models)
+    first, second = (saving.to_bytes(clf.model_) for clf in models)
     assert first == second
     assert models[0].model_.training["parameters"]["random_state"] == "RandomState"
 
@@ -272,12 +274,14 @@ def test_the_file_is_a_safetensors_file(name, tmp_path):
 
 
 def test_numbers_are_aligned_in_the_file():
-    content = modelfile.to_bytes(case("fourier mixed").model)
+    content = saving.to_bytes(case("fourier mixed").model)
     stream, size = io.BytesIO(content), len(content)
-    header = geomix.tensorfile.read_header(stream, size, geomix.modelparts.RANKS)
+    header = geomix.modelfile.tensor_file.read_header(
+        stream, size, geomix.modelfile.model_tensors.RANKS
+    )
     assert stream.tell() % 8 == 0
     for one in header.tensors:
-        assert one.begin % np.dtype(geomix.tensorfile.DTYPES[one.dtype]).itemsize == 0
+        assert one.begin % np.dtype(geomix.modelfile.tensor_file.DTYPES[one.dtype]).itemsize == 0
     assert {one.dtype for one in header.tensors} == {"F64", "I64", "F32"}
 
 
@@ -286,7 +290,7 @@ def test_a_model_pickles(name):
     model, rows = case(name).model, case(name).rows
     same = pickle.loads(pickle.dumps(model))
     assert np.array_equal(same.predict_proba(rows), model.predict_proba(rows))
-    assert modelfile.to_bytes(same) == modelfile.to_bytes(model)
+    assert saving.to_bytes(same) == saving.to_bytes(model)
 
 
 @pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
@@ -338,7 +342,7 @@ def test_golden_files_give_the_probabilities_of_their_day(path):
 @pytest.mark.parametrize("path", golden_files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_golden_files_are_written_again_with_the_same_bytes(path):
     if path.parent.name == "1.0" and geomix.__version__ == "0.1.0":
-        assert modelfile.to_bytes(geomix.load(path)) == path.read_bytes()
+        assert saving.to_bytes(geomix.load(path)) == path.read_bytes()
 
 
 # --- facts about a file ---
@@ -347,7 +351,7 @@ def test_golden_files_are_written_again_with_the_same_bytes(path):
 def test_info_tells_what_a_good_file_holds(tmp_path):
     path, model = tmp_path / "m.geomix", case("linear mixed").model
     model.save(path)
-    facts = modelfile.info(path)
+    facts = saving.info(path)
     assert facts.problem is None
     assert facts.n_bytes == path.stat().st_size
     assert facts.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -357,23 +361,23 @@ def test_info_tells_what_a_good_file_holds(tmp_path):
 
 def test_info_tells_what_a_damaged_file_says_and_why_it_is_refused(tmp_path):
     path = tmp_path / "m.geomix"
-    content = bytearray(modelfile.to_bytes(case("linear").model))
+    content = bytearray(saving.to_bytes(case("linear").model))
     content[-1] ^= 1
     path.write_bytes(content)
-    facts = modelfile.info(path)
+    facts = saving.info(path)
     assert "checksum" in facts.problem
     assert facts.manifest["lift"] == {"kind": "linear"}
     path.write_bytes(content[:100])
-    assert "truncated" in modelfile.info(path).problem
-    assert modelfile.info(path).manifest == {}
+    assert "truncated" in saving.info(path).problem
+    assert saving.info(path).manifest == {}
     with pytest.raises(FileNotFoundError):
-        modelfile.info(tmp_path / "none.geomix")
+        saving.info(tmp_path / "none.geomix")
 
 
 def test_verify_holds_a_file_against_a_sha256_from_elsewhere(tmp_path):
     path = tmp_path / "m.geomix"
     case("linear").model.save(path)
     right = hashlib.sha256(path.read_bytes()).hexdigest()
-    modelfile.verify(path, right.upper())
+    saving.verify(path, right.upper())
     with pytest.raises(ModelFileError, match="SHA-256"):
-        modelfile.verify(path, "0" * 64)
+        saving.verify(path, "0" * 64)

@@ -19,7 +19,8 @@ import pytest
 from saved_models import MAKERS, case
 
 import geomix
-from geomix import ModelFileError, ModelVersionError, manifest, modelfile, strictjson
+from geomix import ModelFileError, ModelVersionError
+from geomix.modelfile import canonical_json, manifest, saving
 
 N_MUTATIONS = int(os.environ.get("GEOMIX_MUTATIONS", "10000"))
 SEED = int(os.environ.get("GEOMIX_MUTATION_SEED", "0"))
@@ -29,12 +30,12 @@ ROOM_FOR_OBJECTS = 8 * 2**20
 
 @pytest.fixture(scope="module")
 def content():
-    return modelfile.to_bytes(case("linear").model)
+    return saving.to_bytes(case("linear").model)
 
 
 def refused(content, match=""):
     with pytest.raises(ModelFileError, match=match) as caught:
-        modelfile.from_bytes(content)
+        saving.from_bytes(content)
     assert len(str(caught.value)) < 400
     return caught.value
 
@@ -71,23 +72,23 @@ def test_a_file_cut_short_anywhere_is_refused(content):
 
 
 def test_any_bit_that_flips_is_noticed():
-    small = modelfile.to_bytes(case("constant").model)
+    small = saving.to_bytes(case("constant").model)
     for at in range(8 * len(small)):
         damaged = bytearray(small)
         damaged[at // 8] ^= 1 << at % 8
         with pytest.raises(ModelFileError):
-            modelfile.from_bytes(bytes(damaged))
+            saving.from_bytes(bytes(damaged))
 
 
 @pytest.mark.parametrize("name", ["linear mixed", "spline pairs", "fourier mixed"])
 def test_flipped_bits_in_larger_files_are_noticed(name):
-    whole = modelfile.to_bytes(case(name).model)
+    whole = saving.to_bytes(case(name).model)
     rng = np.random.default_rng(0)
     for at in rng.choice(8 * len(whole), 500, replace=False):
         damaged = bytearray(whole)
         damaged[at // 8] ^= 1 << int(at % 8)
         with pytest.raises(ModelFileError):
-            modelfile.from_bytes(bytes(damaged))
+            saving.from_bytes(bytes(damaged))
 
 
 def test_bytes_after_the_end_are_refused(content):
@@ -97,7 +98,7 @@ def test_bytes_after_the_end_are_refused(content):
 
 @pytest.mark.parametrize("chunk", range(4))
 def test_mutated_files_are_refused_or_harmless(chunk):
-    files = {name: modelfile.to_bytes(case(name).model) for name in MAKERS}
+    files = {name: saving.to_bytes(case(name).model) for name in MAKERS}
     names = list(files)
     rng = np.random.default_rng([SEED, chunk])
     outcomes = {"refused": 0, "loaded": 0}
@@ -105,7 +106,7 @@ def test_mutated_files_are_refused_or_harmless(chunk):
         name = names[rng.integers(len(names))]
         hostile = forgery.mutated(files[name], rng)
         try:
-            model = modelfile.from_bytes(hostile)
+            model = saving.from_bytes(hostile)
         except ModelFileError:
             outcomes["refused"] += 1
             continue
@@ -135,12 +136,12 @@ def harmless_rows(model):
 
 
 def test_mutated_files_take_no_more_memory_than_their_size_allows():
-    files = {name: modelfile.to_bytes(case(name).model) for name in MAKERS}
+    files = {name: saving.to_bytes(case(name).model) for name in MAKERS}
     names = list(files)
     rng = np.random.default_rng(SEED + 1)
     for _ in range(max(N_MUTATIONS // 20, 200)):
         hostile = forgery.mutated(files[names[rng.integers(len(names))]], rng)
-        assert peak_of(lambda: modelfile.from_bytes(hostile)) < 3 * len(hostile) + 2**20  # noqa: B023
+        assert peak_of(lambda: saving.from_bytes(hostile)) < 3 * len(hostile) + 2**20  # noqa: B023
 
 
 # --- hostile, with the right checksum ---
@@ -160,7 +161,7 @@ def test_a_file_cut_while_it_is_being_read_is_refused(content):
     for end in (100, 8 + length, len(content) - 1):
         stream = io.BytesIO(content[:end])
         with pytest.raises(ModelFileError, match=r"truncated: expected \d+ bytes, read"):
-            modelfile._read_model(stream, len(content), None)
+            saving._read_model(stream, len(content), None)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_other_metadata_than_ours_are_refused(content, old, new):
     ],
 )
 def test_levels_that_are_no_levels_are_refused(level):
-    whole = modelfile.to_bytes(case("linear mixed").model)
+    whole = saving.to_bytes(case("linear mixed").model)
     columns = json.loads(forgery.parts_of(whole)[0])["columns"]
     columns[3]["levels"][0] = level
     refused(forgery.with_manifest(whole, columns=columns), "level")
@@ -216,7 +217,7 @@ def test_a_header_of_16_mib_is_the_longest(content):
         if match:
             refused(whole, match)
         else:
-            assert modelfile.from_bytes(whole).n_features == 3
+            assert saving.from_bytes(whole).n_features == 3
 
 
 def test_a_header_of_no_length_or_beyond_the_file_is_refused(content):
@@ -347,7 +348,7 @@ SPLINE_ROWS = [
 
 @pytest.mark.parametrize(("row", "at", "value", "match"), SPLINE_ROWS)
 def test_parts_of_a_spline_that_do_not_fit_are_refused(row, at, value, match):
-    whole = modelfile.to_bytes(case("spline pairs").model)
+    whole = saving.to_bytes(case("spline pairs").model)
     rows = forgery.tensor(whole, "spline.parts")
     rows[row, at] = value
     refused(forgery.with_tensor(whole, "spline.parts", rows), match)
@@ -355,7 +356,7 @@ def test_parts_of_a_spline_that_do_not_fit_are_refused(row, at, value, match):
 
 @pytest.mark.parametrize("name", ["spline.knots", "spline.values", "spline.cuts"])
 def test_knots_that_do_not_ascend_are_refused(name):
-    whole = modelfile.to_bytes(case("spline pairs").model)
+    whole = saving.to_bytes(case("spline pairs").model)
     numbers = forgery.tensor(whole, name)
     numbers[1] = numbers[0]
     refused(forgery.with_tensor(whole, name, numbers), f"{name}: expected ascending")
@@ -373,7 +374,7 @@ def test_knots_that_do_not_ascend_are_refused(name):
     ],
 )
 def test_expanded_columns_that_do_not_fit_the_table_are_refused(name, at, value):
-    whole = modelfile.to_bytes(case("linear mixed").model)
+    whole = saving.to_bytes(case("linear mixed").model)
     numbers = forgery.tensor(whole, name)
     numbers[at] = value
     refused(forgery.with_tensor(whole, name, numbers), "expand")
@@ -455,7 +456,7 @@ def test_tensors_missing_or_too_many_are_refused(content):
 
 
 def test_a_signalling_nan_of_four_bytes_is_refused_like_any_other():
-    whole = modelfile.to_bytes(case("fourier").model)
+    whole = saving.to_bytes(case("fourier").model)
     frequencies = forgery.tensor(whole, "fourier.frequencies")
     assert frequencies.dtype == np.float32
     frequencies.view(np.uint32)[0, 0] = 0x7F800001
@@ -463,7 +464,7 @@ def test_a_signalling_nan_of_four_bytes_is_refused_like_any_other():
 
 
 def test_optional_keys_of_later_versions_are_ignored(content):
-    model = modelfile.from_bytes(forgery.with_manifest(content, x_colour="blue"))
+    model = saving.from_bytes(forgery.with_manifest(content, x_colour="blue"))
     rows = case("linear").rows
     assert np.array_equal(model.predict_proba(rows), case("linear").model.predict_proba(rows))
 
@@ -473,7 +474,7 @@ def test_optional_keys_of_later_versions_are_ignored(content):
 
 def test_a_newer_minor_version_loads_if_its_features_are_known(content):
     later = forgery.with_manifest(content, format_version=[1, 7], written_by="geomix 9.0")
-    assert modelfile.from_bytes(later).n_features == 3
+    assert saving.from_bytes(later).n_features == 3
     needs = forgery.with_manifest(
         content, format_version=[1, 7], requires=["core", "wavelets"], written_by="geomix 9.0"
     )
@@ -537,7 +538,7 @@ def test_foreign_files_are_told_by_their_first_bytes(first, match, tmp_path):
     with pytest.raises(ModelFileError, match=match) as caught:
         geomix.load(path)
     assert str(path) in str(caught.value)
-    assert modelfile.info(path).problem is not None
+    assert saving.info(path).problem is not None
 
 
 def test_another_safetensors_file_is_no_model(tmp_path):
@@ -555,7 +556,7 @@ def test_only_regular_files_are_read(tmp_path, content):
     for path, what in {pipe: "a pipe", tmp_path: "a directory", "/dev/zero": "a device"}.items():
         with pytest.raises(ModelFileError, match=what):
             geomix.load(path)
-        assert what in modelfile.info(path).problem
+        assert what in saving.info(path).problem
     target = tmp_path / "target.geomix"
     target.write_bytes(content)
     link = tmp_path / "link.geomix"
@@ -601,7 +602,7 @@ def test_a_hostile_header_takes_at_most_three_times_its_size(text):
     hostile = hostile_json(text)
     if len(hostile) - 8 > 16 * 2**20:  # escaped quotes: just below the limit of a header
         hostile = hostile_json(text[: 2 * len(text) - len(hostile) + 2**20])
-    assert peak_of(lambda: modelfile.from_bytes(hostile)) < 3 * len(hostile) + ROOM_FOR_OBJECTS
+    assert peak_of(lambda: saving.from_bytes(hostile)) < 3 * len(hostile) + ROOM_FOR_OBJECTS
 
 
 @pytest.mark.parametrize("lift", ["linear", "fourier"])
@@ -609,18 +610,18 @@ def test_loading_a_large_model_takes_at_most_three_times_its_size(lift, tmp_path
     rng = np.random.default_rng(0)
     n_columns, n_planes = 500, 3000
     like = case("linear").model
-    standardize = geomix.lift.Standardize(
+    standardize = geomix.core.lifts.Standardize(
         np.arange(n_columns), rng.normal(size=n_columns), np.ones(n_columns), None, n_columns
     )
-    fourier = geomix.lift.draw_fourier(n_columns, 2000, 0.1, False, rng)
+    fourier = geomix.core.lifts.draw_fourier(n_columns, 2000, 0.1, False, rng)
     n_inputs = n_columns if lift == "linear" else fourier.n_outputs
     n_planes = n_planes if lift == "linear" else 300
     model = geomix.GeometricMixture(
         like.classes,
         tuple(f"x{j}" for j in range(n_columns)),
         standardize,
-        geomix.lift.IdentityLift(n_columns) if lift == "linear" else fourier,
-        geomix.planes.Planes(
+        geomix.core.lifts.IdentityLift(n_columns) if lift == "linear" else fourier,
+        geomix.core.planes.Planes(
             rng.normal(size=(n_planes, n_inputs)), rng.normal(size=n_planes),
             np.array([0, 1, 2, n_planes]),
         ),
@@ -671,7 +672,7 @@ print(len(files), len(events), [event for event in events if event not in allowe
 def test_loading_opens_the_file_and_does_nothing_else(tmp_path, content):
     rng = np.random.default_rng(7)
     for name in MAKERS:
-        (tmp_path / f"{name}.geomix").write_bytes(modelfile.to_bytes(case(name).model))
+        (tmp_path / f"{name}.geomix").write_bytes(saving.to_bytes(case(name).model))
     for j in range(60):
         (tmp_path / f"hostile{j}.geomix").write_bytes(forgery.mutated(content, rng))
     names = {
@@ -690,7 +691,7 @@ def test_loading_opens_the_file_and_does_nothing_else(tmp_path, content):
 
 def test_strict_json_gives_back_what_canonical_wrote():
     value = {"b": [1, -2.5, 1e300, True, None], "a": {'é\ud800\x00"\\': "\U0001f600"}}
-    text = strictjson.canonical(value)
-    assert strictjson.read(text, 100) == value == json.loads(text)
+    text = canonical_json.canonical(value)
+    assert canonical_json.read(text, 100) == value == json.loads(text)
     with warnings.catch_warnings(), pytest.raises(ValueError, match="JSON"):
-        strictjson.canonical(float("nan"))
+        canonical_json.canonical(float("nan"))

@@ -10,11 +10,12 @@ from scipy.sparse import csr_matrix
 from shapes import central_differences, random_planes, random_rows
 from sklearn.datasets import load_iris, load_wine
 
-from geomix import GeometricMixtureClassifier, InvalidParameterError, kernel
-from geomix.additive import NoShapes
-from geomix.objective import penalised
-from geomix.order import Order, _Coordinates
-from geomix.order import minimize as ordered_minimize
+from geomix import GeometricMixtureClassifier, InvalidParameterError
+from geomix.core import kernel
+from geomix.core.objective import penalised
+from geomix.explain.additive_form import NoShapes
+from geomix.training.monotone import Order, _Coordinates
+from geomix.training.monotone import minimize as ordered_minimize
 
 QUICK = {"l2": 1e-3, "relief": 0.0, "max_iter": 60, "random_state": 0, "calibrate": False}
 

@@ -12,12 +12,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geomix import GeometricMixture, clustering, kernel, objective
-from geomix.calibration import calibrate
-from geomix.lift import FourierLift, IdentityLift, PassThrough, Standardize, draw_fourier
-from geomix.planes import Planes, class_starts, committee
-from geomix.scoring import NumpyPredictor, NumpyScorer
-from geomix.spline import fit_spline
+from geomix import GeometricMixture
+from geomix.core import clustering, kernel, objective
+from geomix.core.calibration import calibrate
+from geomix.core.lifts import FourierLift, IdentityLift, PassThrough, Standardize, draw_fourier
+from geomix.core.planes import Planes, class_starts, committee
+from geomix.core.predictors import NumpyPredictor, NumpyScorer
+from geomix.core.spline import fit_spline
 
 native_only = pytest.mark.skipif(not kernel.is_native, reason="the NumPy kernel is in use")
 
@@ -458,7 +459,7 @@ def test_the_numpy_kernel_can_be_asked_for():
 import geomix, numpy as np
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
-assert not geomix.kernel.is_native and geomix.kernel.simd == ""
+assert not geomix.core.kernel.is_native and geomix.core.kernel.simd == ""
 clf = geomix.GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y)
 score = clf.model_.scorer()
 assert np.array_equal(score(X[3]), clf.predict_proba(X)[3])

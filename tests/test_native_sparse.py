@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse
 from test_native import native_only, one_epoch, reference, some_model, some_planes
 
-from geomix import epochs, kernel, objective
 from geomix.arrays import CenteredSparse
-from geomix.kernel import AdamState
-from geomix.rows import Rows
+from geomix.core import kernel, objective
+from geomix.core.kernel import AdamState
+from geomix.training import adam_epochs
+from geomix.training.rows import Rows
 
 PER_CLASS = {"one": [1, 1, 1], "uneven": [1, 4, 2, 9], "more than a strip": [9] * 8}
 ANSWERS = ("predict_proba", "class_scores", "plane_scores", "responsibilities")
@@ -137,7 +138,7 @@ def test_any_number_of_threads_gives_the_same_terms_of_sparse_rows(monkeypatch):
     for n_threads in (1, 2, 3, 8):
         monkeypatch.setenv("GEOMIX_NUM_THREADS", str(n_threads))
         found.append(rows.terms(planes, 6.0, 0.02))
-        epochs.append(one_epoch(planes, X, y, weight, batch_size=1500)[0])
+        adam_epochs.append(one_epoch(planes, X, y, weight, batch_size=1500)[0])
     for other, planes in zip(found, epochs, strict=True):
         assert other.loss == found[0].loss
         assert np.array_equal(other.weights_gradient, found[0].weights_gradient)
@@ -161,11 +162,11 @@ def test_an_epoch_of_adam_over_sparse_rows_equals_numpys(monkeypatch, usage_aver
     state = AdamState(np.zeros(size), np.zeros(size), 0)
     usage = np.repeat(1.0 / planes.per_class, planes.per_class)
     order = rng.permutation(700)
-    epoch = epochs._Epoch(Rows(X, y, weight), recipe, 1e-3, 0.0, 5.0, 0.01, order)
+    epoch = adam_epochs._Epoch(Rows(X, y, weight), recipe, 1e-3, 0.0, 5.0, 0.01, order)
     args = planes, state, usage, epoch
-    ours = epochs._native_epoch(*args)
-    monkeypatch.setattr(epochs.kernel, "batch_terms", objective.batch_terms)
-    theirs = epochs._epoch_by_batches(*args)
+    ours = adam_epochs._native_epoch(*args)
+    monkeypatch.setattr(adam_epochs.kernel, "batch_terms", objective.batch_terms)
+    theirs = adam_epochs._epoch_by_batches(*args)
     np.testing.assert_allclose(ours[0].as_vector(), theirs[0].as_vector(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(ours[1].square, theirs[1].square, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(ours[2], theirs[2], rtol=1e-9)

@@ -9,9 +9,9 @@ from shapes import central_differences, planes_per_class, random_planes, random_
 from sklearn.metrics import log_loss
 
 from geomix.arrays import CenteredSparse
-from geomix.lift import draw_fourier
-from geomix.objective import batch_terms, cross_entropy, penalised, usage_penalty
-from geomix.pooling import pool, softmax
+from geomix.core.lifts import draw_fourier
+from geomix.core.objective import batch_terms, cross_entropy, penalised, usage_penalty
+from geomix.core.pooling import pool, softmax
 
 
 def probabilities(planes, k, Phi):

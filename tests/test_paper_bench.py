@@ -39,7 +39,7 @@ from paper.results import ABLATIONS, MODELS, Measured, Results, Run  # noqa: E40
 from paper.tables import Cell, Table  # noqa: E402
 
 from geomix import Recipe  # noqa: E402
-from geomix.recipe import PAPER  # noqa: E402
+from geomix.training.recipe import PAPER  # noqa: E402
 
 
 def made(part=MODELS, **figures):
@@ -172,7 +172,7 @@ def test_the_recipe_run_equals_the_estimator_by_hand(monkeypatch):
 def test_a_committee_is_concentrated_member_by_member(rng):
     from types import SimpleNamespace
 
-    from geomix.planes import Planes, committee
+    from geomix.core.planes import Planes, committee
 
     members = [
         Planes(rng.standard_normal((5, 3)), rng.standard_normal(5), np.array([0, 2, 5]))

@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 from shapes import planes_per_class, random_planes, seeds
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
-from geomix.calibration import expected_calibration_error, reliability_curve
-from geomix.explanation import plane_usage
-from geomix.history import History, Record
-from geomix.lift import IdentityLift, Standardize
+from geomix.core.calibration import expected_calibration_error, reliability_curve
+from geomix.core.lifts import IdentityLift, Standardize
+from geomix.explain.diagnostics import plane_usage
 from geomix.plots import (
     HistoryDisplay,
     RegionDisplay,
@@ -34,6 +33,7 @@ from geomix.plots import (
 )
 from geomix.plots.facets import SHORTEST_PIECE, facets_of
 from geomix.plots.grid import Grid, grid_around
+from geomix.training.history import History, Record
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
 

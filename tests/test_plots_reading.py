@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 mpl.use("Agg")
 
 from geomix import GeometricMixtureClassifier
-from geomix.cells import encoded_row, encoded_rows
+from geomix.explain.cells import encoded_row, encoded_rows
 from geomix.plots import (
     CertificateDisplay,
     ClassReliabilityDisplay,

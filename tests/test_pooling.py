@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 from scipy.special import softmax as scipy_softmax
 from shapes import central_differences, planes_per_class, seeds, sharpness
 
-from geomix.planes import class_starts
-from geomix.pooling import log_softmax, pool, responsibilities, soft_or, softmax
+from geomix.core.planes import class_starts
+from geomix.core.pooling import log_softmax, pool, responsibilities, soft_or, softmax
 
 
 def scores(rng, n_rows, per_class, size=3.0):

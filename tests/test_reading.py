@@ -9,14 +9,15 @@ from reading_models import ADDITIVE, FOURIER, SETTINGS, fitted, mixed_table
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_wine
 
-from geomix import GeometricMixture, findings
-from geomix.additive import NoShapes, additive
-from geomix.cells import decoded_row, encoded_rows
-from geomix.contributions import plane_gradients, standardised
-from geomix.lift import IdentityLift, PassThrough, Standardize
-from geomix.picked import all_rows
-from geomix.planes import Planes
-from geomix.spline import fit_spline
+from geomix import GeometricMixture
+from geomix.core.lifts import IdentityLift, PassThrough, Standardize
+from geomix.core.planes import Planes
+from geomix.core.spline import fit_spline
+from geomix.explain import findings
+from geomix.explain.additive_form import NoShapes, additive
+from geomix.explain.cells import decoded_row, encoded_rows
+from geomix.explain.contributions import plane_gradients, standardised
+from geomix.table.row_views import all_rows
 
 EVERY = list(SETTINGS)
 
@@ -64,7 +65,7 @@ def test_a_spline_model_knows_the_deviation_of_its_columns():
 
 def test_a_shape_survives_knots_that_are_neighbours():
     knots = np.array([0.0, np.nextafter(0.0, 1.0)])
-    from geomix.additive import NumberShape
+    from geomix.explain.additive_form import NumberShape
 
     shape = NumberShape(
         0, "x", knots, np.array([[1.0, 2.0]]), np.zeros((1, 2)), np.array([5.0]), 1.0
@@ -222,7 +223,7 @@ def test_shapley_values_come_with_an_error_that_holds():
 
 def test_shapley_sampling_is_exact_on_a_sum_over_columns():
     """Of a linear model's margin every order gives the same shares: the exact contributions."""
-    from geomix import shapley
+    from geomix.explain import shapley
 
     model, X, _ = fitted("linear")
     encoded = encoded_rows(model, X)[:3]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
-from geomix.recipe import PAPER
+from geomix.training.recipe import PAPER
 
 CHOICES = {
     "lift": ("auto", "linear", "spline", "fourier"),

@@ -8,10 +8,10 @@ import pytest
 from reading_models import ADDITIVE, fitted
 
 from geomix import GeometricMixture
-from geomix.additive import additive
-from geomix.cells import encoded_rows
-from geomix.lift import IdentityLift, Standardize
-from geomix.planes import Planes
+from geomix.core.lifts import IdentityLift, Standardize
+from geomix.core.planes import Planes
+from geomix.explain.additive_form import additive
+from geomix.explain.cells import encoded_rows
 
 LINEAR = ["linear", "several", "rotated", "mixed linear"]
 CURVED = [name for name in ADDITIVE if name not in LINEAR]

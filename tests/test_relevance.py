@@ -7,19 +7,20 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator, holdout, trials
-from geomix.folds import ITERATIONS_ALONE
-from geomix.objective import batch_terms, usage_penalty
-from geomix.planes import Planes, class_starts
-from geomix.relevance import (
+from geomix import GeometricMixtureClassifier, estimator
+from geomix.core.objective import batch_terms, usage_penalty
+from geomix.core.planes import Planes, class_starts
+from geomix.core.spline import fit_spline
+from geomix.search import splits, trials
+from geomix.search.folds import ITERATIONS_ALONE
+from geomix.training.adaptive_penalty import (
     SMALLEST_SPREAD,
     SMALLEST_STRENGTH,
     part_strengths,
     step_units,
     units_of,
 )
-from geomix.rows import Rows
-from geomix.spline import fit_spline
+from geomix.training.rows import Rows
 
 WEIGHED = {"weigh_columns": True, "n_planes": 1, "l2": 1e-2, "relief": 0.0, "random_state": 0}
 
@@ -200,7 +201,7 @@ def test_members_of_a_committee_have_units_of_their_own(noisy):
 @pytest.mark.parametrize("many_rows", [False, True])
 def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(monkeypatch, many_rows):
     if many_rows:
-        monkeypatch.setattr(holdout, "ROWS_TO_SEARCH", 900)
+        monkeypatch.setattr(splits, "ROWS_TO_SEARCH", 900)
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
     clf = GeometricMixtureClassifier(**settings).fit(*noisy_table(1300))
     longest = {

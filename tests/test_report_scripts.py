@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from saved_models import MAKERS, case, exported_rows
 
-from geomix.cells import encoded_rows
+from geomix.explain.cells import encoded_rows
 from geomix.export.json_model import to_json
 from geomix.geometry.certificate import certify
 from geomix.geometry.thresholds import thresholds

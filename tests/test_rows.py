@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from geomix.rows import Rows, column_range, distinct_rows, stratified_folds, stratified_split
+from geomix.training.rows import (
+    Rows,
+    column_range,
+    distinct_rows,
+    stratified_folds,
+    stratified_split,
+)
 
 
 def as_rows(X, y, weight=None):

@@ -18,13 +18,14 @@ import pytest
 import scipy.sparse
 from shapes import central_differences
 
-from geomix import GeometricMixture, GeometricMixtureClassifier, kernel, objective
-from geomix.initial import initial_planes
-from geomix.lift import PassThrough
-from geomix.planes import Planes, class_starts, committee
-from geomix.rows import Rows
-from geomix.scoring import NumpyPredictor, NumpyScorer
-from geomix.spline import Binned, Curve, Levels, SplineLift, fit_spline
+from geomix import GeometricMixture, GeometricMixtureClassifier
+from geomix.core import kernel, objective
+from geomix.core.lifts import PassThrough
+from geomix.core.planes import Planes, class_starts, committee
+from geomix.core.predictors import NumpyPredictor, NumpyScorer
+from geomix.core.spline import Binned, Curve, Levels, SplineLift, fit_spline
+from geomix.training.initial_planes import initial_planes
+from geomix.training.rows import Rows
 
 native_only = pytest.mark.skipif(not kernel.is_native, reason="the NumPy kernel is in use")
 
@@ -407,7 +408,7 @@ def test_descent_over_codes_ends_where_that_over_lifted_rows_does(step_by_step, 
 
 @pytest.mark.parametrize("init", ["kmeans", "logistic", "random"])
 def test_first_planes_over_codes_are_those_over_lifted_rows(init, rng):
-    from geomix.budget import Clusters
+    from geomix.training.plane_counts import Clusters
 
     lift = some_lift(rng, (0, 1, 2, 3), ((0, 3),), n_knots=4)
     X = only_values_of(lift, some_table(300, rng)[:, :4])

@@ -18,13 +18,13 @@ from geomix import (
     InvalidParameterError,
     SchemaError,
 )
-from geomix.expand import MISSING, NUMBER, expanded, fit_expand
-from geomix.explanation import top_columns
-from geomix.levels import MOST_LEVELS
-from geomix.picked import all_rows, blocks
-from geomix.rows import Rows, column_range, distinct_rows
-from geomix.schema import Column, Table
-from geomix.scoring import NumpyPredictor
+from geomix.core.predictors import NumpyPredictor
+from geomix.explain.diagnostics import top_columns
+from geomix.table.levels import MOST_LEVELS
+from geomix.table.one_hot import MISSING, NUMBER, expanded, fit_expand
+from geomix.table.row_views import all_rows, blocks
+from geomix.table.schema import Column, Table
+from geomix.training.rows import Rows, column_range, distinct_rows
 
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "max_iter": 40, "random_state": 0}
 # One optimum, reached: what must not matter then does not.
@@ -493,9 +493,9 @@ def test_complete_numbers_are_not_expanded(wine):
 
 
 def test_expanded_rows_come_in_blocks_like_the_whole(monkeypatch):
-    from geomix import picked
+    from geomix.table import row_views
 
-    monkeypatch.setattr(picked, "CELLS_PER_BLOCK", 64)
+    monkeypatch.setattr(row_views, "CELLS_PER_BLOCK", 64)
     columns, y = columns_of()
     X = pd.DataFrame(columns)
     model = quick().fit(X, y).model_

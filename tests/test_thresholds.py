@@ -8,10 +8,10 @@ import pytest
 from reading_models import ADDITIVE, fitted
 
 from geomix import GeometricMixture
-from geomix.additive import NoShapes, additive
-from geomix.cells import encoded_rows
-from geomix.lift import IdentityLift, Standardize
-from geomix.planes import Planes
+from geomix.core.lifts import IdentityLift, Standardize
+from geomix.core.planes import Planes
+from geomix.explain.additive_form import NoShapes, additive
+from geomix.explain.cells import encoded_rows
 
 
 def scan(model, row, j, values):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from geomix import GeometricMixtureClassifier
-from geomix.objective import batch_terms, penalised, usage_penalty
-from geomix.planes import Planes, class_starts
-from geomix.pooling import pool
+from geomix.core.objective import batch_terms, penalised, usage_penalty
+from geomix.core.planes import Planes, class_starts
+from geomix.core.pooling import pool
 
 from shapes import random_rows  # isort: skip
 

@@ -8,16 +8,16 @@ from shapes import random_planes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network._stochastic_optimizers import AdamOptimizer
 
-from geomix.adam import adam_start, adam_step, clip_norm
-from geomix.anneal import learning_rate_at, sharpness_at
-from geomix.budget import Clusters, find_clusters, wanted_planes
-from geomix.initial import initial_planes
-from geomix.lbfgs import Enough, minimize
-from geomix.objective import cross_entropy
-from geomix.pooling import pool
-from geomix.recipe import Recipe
-from geomix.rows import Rows
-from geomix.training import train_planes
+from geomix.core.adam import adam_start, adam_step, clip_norm
+from geomix.core.lbfgs import Enough, minimize
+from geomix.core.objective import cross_entropy
+from geomix.core.pooling import pool
+from geomix.training.initial_planes import initial_planes
+from geomix.training.loop import train_planes
+from geomix.training.plane_counts import Clusters, find_clusters, wanted_planes
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows
+from geomix.training.schedules import learning_rate_at, sharpness_at
 
 
 def never(record, planes):
@@ -185,13 +185,13 @@ def test_the_weight_norm_cap_holds(parts, solver):
 
 
 def test_a_step_that_is_far_too_large_is_halved_and_the_best_planes_kept(parts, monkeypatch):
-    from geomix import epochs
+    from geomix.training import adam_epochs
 
     def explode(state, vector, gradient, rate):
         return state, vector * np.nan
 
-    monkeypatch.setattr(epochs.kernel, "is_native", False)
-    monkeypatch.setattr(epochs, "adam_step", explode)
+    monkeypatch.setattr(adam_epochs.kernel, "is_native", False)
+    monkeypatch.setattr(adam_epochs, "adam_step", explode)
     with pytest.warns(ConvergenceWarning, match="learning_rate=0.01"):
         trained = run(parts, solver="adam")
     assert trained.stopped == "diverged"

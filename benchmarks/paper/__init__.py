@@ -21,7 +21,8 @@ the seed also feeds every model. Everyone learns from the same 80 %:
     the rivals     standardised columns and the paper's grids: each setting is fitted on train, the
                    best on validation (accuracy, then log-loss) is refitted on train + validation
 
-Temperatures come from ``geomix.calibration`` for all: the rivals' from the validation rows before
+Temperatures come from ``geomix.core.calibration`` for all: the rivals' from the validation rows
+before
 the refit, on log p. Support vector machines get probabilities by cross-validated Platt scaling
 and predictions from the machine itself. Everything runs on one thread.
 """

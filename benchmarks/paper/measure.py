@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from timing import Span, latency
 
 from geomix import GeometricMixture
-from geomix.explanation import plane_usage, responsibility_concentration, top_columns
+from geomix.explain.diagnostics import plane_usage, responsibility_concentration, top_columns
 from paper import ablations, models, sensitivity
 from paper.data import Split, load, split_rows
 from paper.models import Fitted, OneRow

@@ -13,7 +13,7 @@ import conditions
 import ledger
 import numpy as np
 
-from geomix import kernel
+from geomix.core import kernel
 
 HEADER = (
     "part", "dataset", "model", "seed", "metric", "value", "versions", "cpu", "is_native",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from geomix.editing import merge
     from geomix.errors import (
         DataQualityWarning,
         InvalidParameterError,
@@ -15,10 +14,11 @@ if TYPE_CHECKING:
         TableFileError,
     )
     from geomix.estimator import GeometricMixtureClassifier
-    from geomix.files import fit_files
+    from geomix.explain.editing import merge
     from geomix.model import GeometricMixture
-    from geomix.modelfile import load
-    from geomix.recipe import Recipe
+    from geomix.modelfile.saving import load
+    from geomix.out_of_core.files import fit_files
+    from geomix.training.recipe import Recipe
     from geomix.versions import show_versions
 
 __version__ = "0.1.0"
@@ -49,12 +49,12 @@ _HOMES = {
     "InvalidParameterError": "errors",
     "ModelFileError": "errors",
     "ModelVersionError": "errors",
-    "Recipe": "recipe",
+    "Recipe": "training.recipe",
     "SchemaError": "errors",
     "TableFileError": "errors",
-    "fit_files": "files",
-    "load": "modelfile",
-    "merge": "editing",
+    "fit_files": "out_of_core.files",
+    "load": "modelfile.saving",
+    "merge": "explain.editing",
     "show_versions": "versions",
 }
 
@@ -72,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

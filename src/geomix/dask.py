@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from geomix import kernel
+from geomix.core import kernel
+from geomix.core.objective import BatchTerms
+from geomix.core.planes import Planes
+from geomix.core.row_sums import Sums, tree_sum
 from geomix.estimator import GeometricMixtureClassifier
-from geomix.farfit import fit_estimator
 from geomix.model import GeometricMixture
-from geomix.objective import BatchTerms
-from geomix.planes import Planes
-from geomix.sums import Sums, tree_sum
-from geomix.survey import Part, Survey, survey_part
-from geomix.way import Stored, Way
+from geomix.out_of_core.feature_map import Stored, Way
+from geomix.out_of_core.fit import fit_estimator
+from geomix.out_of_core.survey import Part, Survey, survey_part
 
 try:
     import dask

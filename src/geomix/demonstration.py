@@ -20,9 +20,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 from sklearn.model_selection import train_test_split
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
-from geomix.calibration import expected_calibration_error, negative_log_likelihood
-from geomix.explanation import plane_usage, top_columns
-from geomix.history import History
+from geomix.core.calibration import expected_calibration_error, negative_log_likelihood
+from geomix.explain.diagnostics import plane_usage, top_columns
 from geomix.plots import (
     HistoryDisplay,
     RegionDisplay,
@@ -30,6 +29,7 @@ from geomix.plots import (
     ResponsibilityDisplay,
     UsageDisplay,
 )
+from geomix.training.history import History
 
 TEST_SHARE = 0.4
 BAR_WIDTH = 20

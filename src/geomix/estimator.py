@@ -15,24 +15,24 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from geomix import arrayapi
 from geomix.arrays import FloatArray
-from geomix.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
-from geomix.continuing import go_on, next_batch
-from geomix.deadline import Deadline
-from geomix.devices import ArraySource
+from geomix.core import array_api
+from geomix.core.blas_threads import blas_threads
 from geomix.errors import InvalidParameterError
-from geomix.farfit import fit_estimator
-from geomix.fitting import fit_model, watch_until
-from geomix.folds import Snapshot
-from geomix.history import training_facts
-from geomix.labelled import class_weights, first_rows, later_rows, validation_rows
 from geomix.model import GeometricMixture
-from geomix.progress import ProgressLine
-from geomix.recipe import PAPER, Recipe
-from geomix.rows import class_weighted
-from geomix.table import read_rows
-from geomix.threads import blas_threads
+from geomix.out_of_core.devices import ArraySource
+from geomix.out_of_core.fit import fit_estimator
+from geomix.search.fit import fit_model, watch_until
+from geomix.search.folds import Snapshot
+from geomix.search.warm_start import go_on, next_batch
+from geomix.table.reader import read_rows
+from geomix.training.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
+from geomix.training.deadline import Deadline
+from geomix.training.history import training_facts
+from geomix.training.labelled_rows import class_weights, first_rows, later_rows, validation_rows
+from geomix.training.progress import ProgressLine
+from geomix.training.recipe import PAPER, Recipe
+from geomix.training.rows import class_weighted
 
 
 class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -276,7 +276,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if _stays_on_device(X) and not self.warm_start:
             if X_val is not None or y_val is not None:
                 raise ValueError("X_val and y_val need rows in the host's memory.")
-            labels, weight = map(arrayapi.to_numpy_if_foreign, (y, sample_weight))
+            labels, weight = map(array_api.to_numpy_if_foreign, (y, sample_weight))
             return fit_estimator(self, ArraySource(X, labels, weight))
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
@@ -454,7 +454,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         check_is_fitted(self)
         model = self.model_
         if _stays_on_device(X):
-            return arrayapi.answer(model, what, X)
+            return array_api.answer(model, what, X)
         return model.answer(what, read_rows(self, X, reset=False, table=model.table))
 
     def _fitted_model(self, attribute: str) -> GeometricMixture:
@@ -492,4 +492,4 @@ def _defaults() -> dict[str, Any]:
 
 def _stays_on_device(X: Any) -> bool:
     """Whether X is another library's array, and scikit-learn was told to leave such in place."""
-    return arrayapi.is_foreign(X) and bool(get_config().get("array_api_dispatch"))
+    return array_api.is_foreign(X) and bool(get_config().get("array_api_dispatch"))

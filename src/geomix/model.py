@@ -18,26 +18,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomix import arrayapi, kernel
 from geomix.arrays import FloatArray, Matrix
-from geomix.expand import Expand, expanded
-from geomix.lift import Lift, Standardize, short
-from geomix.picked import all_rows, blocks
-from geomix.planes import Planes
-from geomix.schema import Table
-from geomix.scoring import Predictor, Scorer, TableScorer
+from geomix.core import array_api, kernel
+from geomix.core.lifts import Lift, Standardize, short
+from geomix.core.planes import Planes
+from geomix.core.predictors import Predictor, Scorer, TableScorer
+from geomix.table.one_hot import Expand, expanded
+from geomix.table.row_views import all_rows, blocks
+from geomix.table.schema import Table
 
 if TYPE_CHECKING:
-    from geomix.drift import Drift
-    from geomix.editing import Edit
+    from geomix.explain.drift import Drift
+    from geomix.explain.editing import Edit
+    from geomix.explain.global_explanation import GlobalExplanation
+    from geomix.explain.local_explanation import LocalExplanation
     from geomix.geometry.certificate import Certificates
     from geomix.geometry.counterfactual import Counterfactual
     from geomix.geometry.intervals import ProbabilityIntervals
     from geomix.geometry.monotone import MonotoneCheck
     from geomix.geometry.regions import Rules
     from geomix.geometry.thresholds import Thresholds
-    from geomix.global_explanation import GlobalExplanation
-    from geomix.local_explanation import LocalExplanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ class GeometricMixture:
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row, as a label."""
-        if arrayapi.is_foreign(X):
-            return arrayapi.predict(self, X)
+        if array_api.is_foreign(X):
+            return array_api.predict(self, X)
         return self.classes[self.class_scores(X).argmax(axis=1)]
 
     def class_scores(self, X: Any) -> FloatArray:
@@ -113,8 +113,8 @@ class GeometricMixture:
         return self._asked("responsibilities", X)
 
     def _asked(self, what: str, X: Any) -> Any:
-        if arrayapi.is_foreign(X):  # a torch, CuPy or JAX array is answered in kind
-            return arrayapi.answer(self, what, X)
+        if array_api.is_foreign(X):  # a torch, CuPy or JAX array is answered in kind
+            return array_api.answer(self, what, X)
         return self.answer(what, self._rows(X))
 
     def answer(self, what: str, encoded: Any) -> FloatArray:
@@ -187,7 +187,7 @@ class GeometricMixture:
 
     def save(self, path: Any) -> None:
         """Write the model to a ``.geomix`` file, atomically; ``geomix.load`` reads it."""
-        from geomix.modelfile import save  # which makes models, and so imports this module
+        from geomix.modelfile.saving import save  # which makes models, and so imports this module
 
         save(self, path)
 
@@ -199,13 +199,13 @@ class GeometricMixture:
 
     def explain_global(self, X: Any = None, y: Any = None, **options: Any) -> GlobalExplanation:
         """Plane cards, curves and findings: see ``global_explanation.explain_global``."""
-        from geomix.global_explanation import explain_global
+        from geomix.explain.global_explanation import explain_global
 
         return explain_global(self, X, y, **options)
 
     def explain_local(self, X: Any, **options: Any) -> LocalExplanation:
         """Why rows were answered as they were: see ``local_explanation.explain_local``."""
-        from geomix.local_explanation import explain_local
+        from geomix.explain.local_explanation import explain_local
 
         return explain_local(self, X, **options)
 
@@ -247,7 +247,7 @@ class GeometricMixture:
 
     def compare(self, X_reference: Any, X_new: Any) -> Drift:
         """Drift between two tables in the model's own cells: see ``drift.compare``."""
-        from geomix.drift import compare
+        from geomix.explain.drift import compare
 
         return compare(self, X_reference, X_new)
 
@@ -261,19 +261,19 @@ class GeometricMixture:
 
     def without_plane(self, label: Any, plane: int) -> Edit:
         """The model without one plane: see ``editing.without_plane``."""
-        from geomix.editing import without_plane
+        from geomix.explain.editing import without_plane
 
         return without_plane(self, label, plane)
 
     def merge_planes(self, label: Any, planes: Any, shares: Any = None) -> Edit:
         """The model with several planes made one: see ``editing.merge_planes``."""
-        from geomix.editing import merge_planes
+        from geomix.explain.editing import merge_planes
 
         return merge_planes(self, label, planes, shares)
 
     def with_priors(self, priors: Any, before: Any = None) -> Edit:
         """The model for other shares of the classes: see ``editing.with_priors``."""
-        from geomix.editing import with_priors
+        from geomix.explain.editing import with_priors
 
         return with_priors(self, priors, before)
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from geomix.anneal import sharpness_at
-from geomix.lift import IdentityLift, Standardize
+from geomix.core.lifts import IdentityLift, Standardize
+from geomix.core.planes import Planes, class_starts
 from geomix.model import GeometricMixture
-from geomix.planes import Planes, class_starts
-from geomix.schema import numbers_table
+from geomix.table.schema import numbers_table
+from geomix.training.schedules import sharpness_at
 
 try:
     import torch
@@ -133,7 +133,7 @@ class GeometricMixtureHead(torch.nn.Module):
         delta: float = 0.01,
         relief: float = 0.0,
     ) -> Any:
-        """Usage-aware L2 to add to a loss: see ``geomix.objective``."""
+        """Usage-aware L2 to add to a loss: see ``geomix.core.objective``."""
         coefficients = l2 * (1.0 + beta / (usage + delta))
         value = (coefficients * (self.weight**2).sum(dim=1)).sum()
         if relief:

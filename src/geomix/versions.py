@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 
-from geomix import kernel
+from geomix.core import kernel
 
 REQUIRED = ("geomix", "numpy", "scipy", "scikit-learn", "tqdm")
 

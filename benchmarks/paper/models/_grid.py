@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from timing import now, since
 
-from geomix.calibration import PRIOR_SCALE, fit_temperature
-from geomix.pooling import softmax
+from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.core.pooling import softmax
 from paper.data import Split
 from paper.models import Fitted, OneRow
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.cells import encoded_rows
 from geomix.command.failures import usage
 from geomix.command.figures import Tally, codes_of
 from geomix.command.summary import figures_line
+from geomix.explain.cells import encoded_rows
 from geomix.tablefile.aligned import Alignment
 
 REASONS = 3

@@ -74,7 +74,7 @@ def _checked(path: Any, key: str, name: str, value: Any) -> Any:
 def estimator_of(a: Any, *, verbose: bool) -> Any:
     """The estimator that the options describe; its parameters are checked before any reading."""
     from geomix.estimator import GeometricMixtureClassifier
-    from geomix.recipe import Recipe
+    from geomix.training.recipe import Recipe
 
     make = GeometricMixtureClassifier.paper if a.paper else GeometricMixtureClassifier
     estimator = make(random_state=a.seed, time_limit=a.time_limit, verbose=int(verbose))

@@ -44,7 +44,7 @@ def add(commands: Any) -> None:
 
 def run(a: Any) -> int:
     from geomix.command.asking import rows_of
-    from geomix.drift import cell_counts, compare_counts
+    from geomix.explain.drift import cell_counts, compare_counts
 
     model = options.loaded(a.model)
     X_new, _ = rows_of(a, model, a.data)
@@ -61,7 +61,7 @@ def _reference(a: Any, model: Any) -> Any:
     import numpy as np
 
     from geomix.command.asking import rows_of
-    from geomix.drift import CellCounts, cell_counts
+    from geomix.explain.drift import CellCounts, cell_counts
 
     if a.reference is not None:
         return cell_counts(model, rows_of(a, model, a.reference)[0])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.calibration import brier_score, negative_log_likelihood, reliability_curve
 from geomix.command.options import reading
+from geomix.core.calibration import brier_score, negative_log_likelihood, reliability_curve
 from geomix.errors import TableFileError
 from geomix.tablefile import open_table
 from geomix.tablefile.aligned import Alignment, Rows, align

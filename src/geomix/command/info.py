@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
 def run(a: Any) -> int:
     from dataclasses import asdict
 
-    from geomix.modelfile import info
+    from geomix.modelfile.saving import info
 
     facts = info(a.model)
     if a.json:

@@ -134,7 +134,7 @@ def check_folder(output: Any) -> None:
 
 
 def loaded(path: Any) -> Any:
-    from geomix.modelfile import load
+    from geomix.modelfile.saving import load
 
     return load(path)
 
@@ -142,7 +142,7 @@ def loaded(path: Any) -> Any:
 def print_json(facts: Any) -> None:
     import json
 
-    from geomix.small_tables import plain
+    from geomix.table.printing import plain
 
     print(json.dumps(plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 

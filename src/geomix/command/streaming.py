@@ -16,8 +16,8 @@ from geomix.command.figures import Figures, Tally, codes_of
 from geomix.command.speaking import is_watched
 from geomix.command.training import Fitted, Roles, figures_on_file, remembering
 from geomix.errors import InvalidParameterError
+from geomix.out_of_core.file_source import HeldOut, TableSource
 from geomix.tablefile.block import TEXT, Block
-from geomix.tablesource import HeldOut, TableSource
 
 # A table of more cells than this is streamed unless told otherwise. The limit is the table's and
 # not the machine's, so that the same command gives the same model everywhere; so many cells take
@@ -27,7 +27,7 @@ MOST_CELLS = 30_000_000
 
 def check_can_stream(estimator: Any) -> None:
     """Refuse parameters that need all rows in memory."""
-    from geomix.farfit import settled
+    from geomix.out_of_core.fit import settled
 
     try:
         settled(estimator.recipe())
@@ -44,7 +44,7 @@ def can_stream(estimator: Any) -> bool:
 
 
 def fit_streamed(a: Any, estimator: Any, roles: Roles, share: float | None) -> Fitted:
-    from geomix.farfit import fit_estimator
+    from geomix.out_of_core.fit import fit_estimator
 
     source = _source(a, roles, share)
     started = time.perf_counter()
@@ -76,7 +76,7 @@ def _looked_back(
     model: Any, roles: Roles, source: TableSource
 ) -> tuple[dict[str, int], Any, Figures | None]:
     """Rows by class, the model with what it is to remember, and figures of the rows held out."""
-    from geomix.drift import CellCounts, cell_counts
+    from geomix.explain.drift import CellCounts, cell_counts
 
     class_rows: collections.Counter[Any] = collections.Counter()
     answered: CellCounts | None = None

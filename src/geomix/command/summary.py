@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from geomix.small_tables import SmallTable, printable
+from geomix.table.printing import SmallTable, printable
 
 MOST_CLASSES = 12
 

@@ -154,7 +154,7 @@ def _allow_unlabelled(labelled: Any, table: TableFile, where: str, a: Any) -> No
 def fit_in_memory(
     a: Any, estimator: Any, roles: Roles, data: TrainingData, share: float | None
 ) -> Fitted:
-    from geomix.drift import cell_counts
+    from geomix.explain.drift import cell_counts
 
     learn, held_out = split(data, share, a.seed)
     started = time.perf_counter()

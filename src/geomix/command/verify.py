@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.modelfile import load, verify
+    from geomix.modelfile.saving import load, verify
 
     if a.sha256 is None:
         load(a.model)

@@ -4,7 +4,12 @@
     from geomix.export.onnx import to_onnx              # needs geomix[onnx]
     from geomix.export.sklearn_onnx import register     # so does this
 
-All of them write down the same few tables, which ``terms`` makes of a model.
+All of them write the same few tables, which ``terms`` makes from a model.
+
+    terms                              a model as sums of tables over raw columns
+    json_model, c_source over c_code   JSON, and C without dependencies
+    sql                                a query for DuckDB, SQLite or Postgres
+    onnx over onnx_graph               an ONNX graph; sklearn_onnx for pipelines
 """
 
 from geomix.export.c_source import to_c

@@ -14,7 +14,7 @@ import numpy as np
 
 from geomix.export.terms import AdditiveModel, Curve, Grid, Line, Term, as_terms
 from geomix.model import GeometricMixture
-from geomix.schema import Column
+from geomix.table.schema import Column
 
 FORMAT, VERSION = "geomix-json", [1, 0]
 SCHEMA = "geomix-json-1.0.schema.json"

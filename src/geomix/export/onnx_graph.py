@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.core.lifts import LARGEST_STANDARDIZED
 from geomix.export.terms import AdditiveModel, Curve, Grid, Levels, Line
-from geomix.lift import LARGEST_STANDARDIZED
-from geomix.schema import Column
+from geomix.table.schema import Column
 
 OPSET, ML_OPSET = 18, 3
 MISSING_INTEGER = -(2**63)

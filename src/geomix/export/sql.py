@@ -22,7 +22,7 @@ from typing import Any
 from geomix.arrays import FloatArray
 from geomix.export.terms import AdditiveModel, Curve, Grid, Levels, Line, as_terms
 from geomix.model import GeometricMixture
-from geomix.schema import Column
+from geomix.table.schema import Column
 
 # How each database calls the greatest of several numbers in a row, and how it is told to compute
 # one step after the other: SQLite and PostgreSQL would put the text of each step into the next,

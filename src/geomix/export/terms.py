@@ -7,7 +7,7 @@
 Expanding, standardising, rotating and the lift are all folded into the terms, exactly but for
 rounding. A term reads one column (a pair: two) and has a value for a missing cell; a level never
 seen adds nothing, unless the column has the level ``other``, which then is the last. These are
-tables to be written down; ``additive.py`` has the same sums as shapes to be asked.
+tables to be written down; ``explain/additive_form.py`` has the same sums as shapes to be asked.
 
     Line     weights * clip((x - mean) / scale, -1e150, 1e150)
     Curve    values at the knots, linear between them, constant beyond
@@ -25,14 +25,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix import curves
 from geomix.arrays import FloatArray
-from geomix.cells import table_of
-from geomix.column_sums import ColumnSums, column_sums
-from geomix.lift import FourierLift
+from geomix.core import spline_parts
+from geomix.core.lifts import FourierLift
+from geomix.core.spline import SplineLift
+from geomix.explain.cells import table_of
+from geomix.explain.column_sums import ColumnSums, column_sums
 from geomix.model import GeometricMixture
-from geomix.schema import Column, Table
-from geomix.spline import SplineLift
+from geomix.table.schema import Column, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,19 +189,21 @@ def _spline_terms(lift: SplineLift, weights: FloatArray, table: Table) -> list[T
     return [_spline_term(part, weights[:, steps].T, len(table)) for part, steps in lift.by_part()]
 
 
-def _spline_term(part: curves.Part, weights: FloatArray, n_columns: int) -> Term:
+def _spline_term(part: spline_parts.Part, weights: FloatArray, n_columns: int) -> Term:
     """weights : (n_steps, m) of one part."""
-    if isinstance(part, curves.Pair):
+    if isinstance(part, spline_parts.Pair):
         values = part.bin_phi() @ weights
         return Grid(part.columns, (part.first, part.second), (part.n_first, part.n_second), values)
-    if isinstance(part, curves.Curve):
+    if isinstance(part, spline_parts.Curve):
         values = _phi_at(part, part.knots, n_columns) @ weights
         return Curve(part.column, part.knots, values[:-1], values[-1])
     values = _phi_at(part, np.arange(part.n_levels), n_columns) @ weights
     return Levels(part.column, values[:-1], values[-1])
 
 
-def _phi_at(part: curves.Curve | curves.Levels, places: Any, n_columns: int) -> FloatArray:
+def _phi_at(
+    part: spline_parts.Curve | spline_parts.Levels, places: Any, n_columns: int
+) -> FloatArray:
     """phi of some cells of the part's column, and of a missing one."""
     cells = np.zeros((len(places) + 1, n_columns))
     cells[:, part.column] = np.append(places, np.nan)

@@ -1,8 +1,8 @@
 """Exact questions about a model's regions: where they end, how far that is, what they look like.
 
-Everything here works on the additive form of a model (``additive.py``): exact for linear models,
-exact or with proved bounds for spline models and committees, declared unavailable (``NoShapes``)
-for Fourier ones. Solvers are SciPy's.
+Everything here works on the additive form of a model (``explain/additive_form.py``): exact for
+linear models, exact or with proved bounds for spline models and ensembles, declared unavailable
+(``NoShapes``) for Fourier ones. Solvers are SciPy's.
 
     projection       the nearest point of a polyhedron
     freedom          what of a row may change

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomix.additive import Additive
 from geomix.arrays import FloatArray
+from geomix.core.planes import Planes
+from geomix.explain.additive_form import Additive
+from geomix.explain.shapes import NumberShape
 from geomix.geometry.moves import FAR, Moves
 from geomix.geometry.projection import Nearest, nearest_point
 from geomix.geometry.search import Aim
-from geomix.planes import Planes
-from geomix.shapes import NumberShape
 
 STEPS = 40
 ROUNDING = 1e-9  # scores are sums, so a margin is only known to about this

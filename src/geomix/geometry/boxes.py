@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.cells import table_of
+from geomix.explain.additive_form import Additive
+from geomix.explain.cells import table_of
+from geomix.explain.plane_cards import leads
+from geomix.explain.shapes import LevelShape
 from geomix.geometry.bounds import member_extreme
 from geomix.geometry.search import class_scores
 from geomix.model import GeometricMixture
-from geomix.plane_cards import leads
-from geomix.shapes import LevelShape
 
 ROUNDING = 1e-9
 ANCHORS = (1.0, 0.8, 0.5)  # how sure the rows are that boxes are grown around

@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.cells import encoded_rows
+from geomix.core.pooling import pool
+from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.cells import encoded_rows
 from geomix.geometry.bounds import ROUNDING, plane_programs, soft_slack, straight_slopes
 from geomix.geometry.falls import LARGEST_RADIUS, radius_by_columns
 from geomix.geometry.freedom import unit_sizes
 from geomix.geometry.projection import DUAL
 from geomix.model import GeometricMixture
-from geomix.pooling import pool
-from geomix.small_tables import SmallTable, frame_of, html_of, plain
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
 NORMS = {1: 1.0, 2: 2.0, np.inf: np.inf, "l1": 1.0, "l2": 2.0, "inf": np.inf}
 

@@ -20,16 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive, pairless
 from geomix.arrays import FloatArray, IntArray
-from geomix.cells import class_code, decoded_row, encoded_row
+from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.cells import class_code, decoded_row, encoded_row
 from geomix.geometry.bounds import bound_by_columns, plane_programs, soft_slack, straight_slopes
 from geomix.geometry.freedom import Freedom, freedom
 from geomix.geometry.moves import Moves, moves_of
 from geomix.geometry.search import Aim
 from geomix.geometry.tightening import best_change
 from geomix.model import GeometricMixture
-from geomix.small_tables import SmallTable, frame_of, html_of, plain
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
 NORMS = {"l1": 1.0, "l2": 2.0}
 LEADS = (1e-9, 1e-7, 1e-5, 1e-3)  # of a score: more where rounding has eaten the one before

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomix.additive import Additive
 from geomix.arrays import FloatArray
+from geomix.explain.additive_form import Additive
+from geomix.explain.shapes import NumberShape
 from geomix.geometry.bounds import ROUNDING, bound_against, member_extreme
 from geomix.geometry.freedom import Freedom
 from geomix.geometry.moves import moves_of
 from geomix.geometry.search import class_scores
-from geomix.shapes import NumberShape
 
 LARGEST_RADIUS = 1e6
 HALVINGS = 50

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive
 from geomix.arrays import FloatArray
-from geomix.cells import column_place, column_places, table_of
-from geomix.columns import plain_label
+from geomix.explain.additive_form import Additive
+from geomix.explain.cells import column_place, column_places, table_of
 from geomix.model import GeometricMixture
+from geomix.table.columns import plain_label
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray
-from geomix.cells import column_place, encoded_rows
+from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.cells import column_place, encoded_rows
+from geomix.explain.shapes import NumberShape
 from geomix.geometry.bounds import ROUNDING, member_extreme, straight_slopes
 from geomix.geometry.search import class_scores
 from geomix.model import GeometricMixture
-from geomix.shapes import NumberShape
-from geomix.small_tables import SmallTable, frame_of, html_of, plain
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
 HEADINGS = ("row", "label", "low", "probability", "high")
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import pairless
 from geomix.arrays import FloatArray
-from geomix.cells import encoded_rows, table_of
+from geomix.explain.additive_form import pairless
+from geomix.explain.cells import encoded_rows, table_of
+from geomix.explain.shapes import NumberShape
 from geomix.geometry.bounds import member_extreme
 from geomix.model import GeometricMixture
-from geomix.order import Direction, read_directions
-from geomix.shapes import NumberShape
-from geomix.small_tables import SmallTable, frame_of, html_of, plain
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
+from geomix.training.monotone import Direction, read_directions
 
 
 @dataclass(frozen=True)

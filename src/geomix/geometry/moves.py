@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import Additive
 from geomix.arrays import FloatArray, IntArray
+from geomix.explain.additive_form import Additive
+from geomix.explain.shapes import NumberShape
 from geomix.geometry.freedom import Freedom
-from geomix.shapes import NumberShape
 
 FAR = 1e4  # deviations: further than this no row is looked for along a straight line
 

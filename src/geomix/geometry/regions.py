@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from geomix.additive import Additive, pairless
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.cells import class_code, class_codes, encoded_rows
+from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.cells import class_code, class_codes, encoded_rows
+from geomix.explain.local_explanation import plane_places
+from geomix.explain.shapes import NumberShape
 from geomix.geometry.bounds import straight_slopes
 from geomix.geometry.boxes import proved_boxes
-from geomix.local_explanation import plane_places
 from geomix.model import GeometricMixture
-from geomix.shapes import NumberShape
-from geomix.small_tables import SmallTable, frame_of, html_of, plain
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
 REDUNDANT = 1e-9
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomix.additive import Additive
 from geomix.arrays import FloatArray
+from geomix.explain.additive_form import Additive
 from geomix.geometry.moves import Change, Moves
 
 ROUNDS = 6

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from geomix.additive import Additive, pairless
 from geomix.arrays import FloatArray
-from geomix.cells import column_place, encoded_row, table_of
+from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.cells import column_place, encoded_row, table_of
+from geomix.explain.shapes import NumberShape
 from geomix.model import GeometricMixture
-from geomix.shapes import NumberShape
-from geomix.small_tables import SmallTable, frame_of, html_of, plain
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
 MOST_HALVINGS = 60
 MOST_DOUBLINGS = 60

@@ -1,7 +1,8 @@
 """Changes of a row made exact: the nearest one within the linear pieces that it lies in.
 
 Where it starts: for numbers of a linear model one convex program for each plane of the target,
-whose points the soft model agrees with; else the search over segments (``search.py``). How it
+whose points the soft model agrees with; else the search over segments (``geometry/search.py``).
+How it
 goes on: the margins are replaced by their tangents, which are exact but for the curvature of the
 soft-OR, the nearest point that fulfils those is taken, and pulled back towards the last valid one
 as far as the soft model asks; again and again, until that gains nothing.
@@ -12,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
-from geomix.additive import Additive
 from geomix.arrays import FloatArray, IntArray
+from geomix.explain.additive_form import Additive
 from geomix.geometry.bounds import plane_programs, soft_slack, straight_slopes
 from geomix.geometry.moves import Change, Moves
 from geomix.geometry.projection import nearest_point

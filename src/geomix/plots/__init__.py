@@ -6,6 +6,13 @@
 Display is frozen: ``plot`` answers with the same facts plus ``ax_`` and ``figure_``. Without ``ax``
 it draws on a figure of its own, which a notebook shows as the value of the cell; pyplot and its
 global state are never touched.
+
+    regions, union, responsibility       maps over two columns, over maps, grid, facets, window
+    plane_card, usage, projection        planes: what they stand for, and where rows lie
+    reliability, class_reliability, roc  how far to trust the probabilities
+    certificate, counterfactual          distances to another class
+    history                              a training run
+    inputs, frames, look                 checks, tables of facts, and colours
 """
 
 try:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import pairless
 from geomix.arrays import FloatArray
-from geomix.cells import encoded_row, table_of
+from geomix.explain.additive_form import pairless
+from geomix.explain.cells import encoded_row, table_of
 from geomix.geometry.counterfactual import Counterfactual, counterfactual
 from geomix.geometry.freedom import unit_sizes
 from geomix.model import GeometricMixture

@@ -16,11 +16,11 @@ from itertools import combinations
 
 import numpy as np
 
-from geomix.additive import additive
 from geomix.arrays import FloatArray
+from geomix.core.planes import Planes
+from geomix.explain.additive_form import additive
+from geomix.explain.shapes import NumberShape, Shape
 from geomix.model import GeometricMixture
-from geomix.planes import Planes
-from geomix.shapes import NumberShape, Shape
 
 # In parts of the window: pieces under a pixel or so are not worth a line across the picture.
 SHORTEST_PIECE = 2e-3

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.history import History
 from geomix.plots import look
 from geomix.plots.frames import frame
+from geomix.training.history import History
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.cells import column_place, encoded_row, encoded_rows, table_of
-from geomix.labels import codes_of
+from geomix.explain.cells import column_place, encoded_row, encoded_rows, table_of
+from geomix.explain.plane_cards import typical_row
 from geomix.model import GeometricMixture
-from geomix.plane_cards import typical_row
+from geomix.table.labels import codes_of
 
 
 def model_of(estimator: Any) -> GeometricMixture:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from geomix.cells import class_code
-from geomix.global_explanation import ColumnCurves, explain_global
+from geomix.explain.cells import class_code
+from geomix.explain.global_explanation import ColumnCurves, explain_global
+from geomix.explain.plane_cards import ColumnStrength, PlaneCard
 from geomix.model import GeometricMixture
-from geomix.plane_cards import ColumnStrength, PlaneCard
 from geomix.plots import look
 from geomix.plots.frames import frame
 from geomix.plots.inputs import check_model, model_of

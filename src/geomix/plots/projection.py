@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.cells import encoded_rows, table_of
+from geomix.explain.cells import encoded_rows, table_of
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.core.pooling import softmax
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.facets import Facet, facets_between, slice_of
@@ -16,7 +17,6 @@ from geomix.plots.grid import Grid
 from geomix.plots.inputs import model_of
 from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
 from geomix.plots.window import window_on
-from geomix.pooling import softmax
 
 
 @dataclass(frozen=True, eq=False, repr=False)

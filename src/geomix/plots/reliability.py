@@ -10,12 +10,12 @@ import numpy as np
 from scipy.stats import binom
 
 from geomix.arrays import FloatArray
-from geomix.calibration import ReliabilityCurve, reliability_curve
-from geomix.labels import read_weights
+from geomix.core.calibration import ReliabilityCurve, reliability_curve
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
 from geomix.plots.inputs import check_model, labelled_rows, model_of, predictions
+from geomix.table.labels import read_weights
 
 # Marker area in points: a bin of few rows swings far by chance, so it shows as a small dot.
 SMALLEST_DOT, LARGEST_DOT = 7.0, 60.0

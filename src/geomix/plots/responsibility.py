@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.labels import codes_of
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
@@ -16,6 +15,7 @@ from geomix.plots.grid import Grid
 from geomix.plots.inputs import model_of
 from geomix.plots.maps import draw_name, draw_points, draw_shades, frame_map, lead_over_next
 from geomix.plots.window import window_on
+from geomix.table.labels import codes_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

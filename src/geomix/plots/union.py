@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.patches import Patch
 
 from geomix.arrays import FloatArray
-from geomix.labels import codes_of
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
@@ -17,6 +16,7 @@ from geomix.plots.grid import Grid
 from geomix.plots.inputs import model_of
 from geomix.plots.maps import draw_points, frame_map
 from geomix.plots.window import window_on
+from geomix.table.labels import codes_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

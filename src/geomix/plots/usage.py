@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.explanation import plane_usage
+from geomix.explain.diagnostics import plane_usage
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame

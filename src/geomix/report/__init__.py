@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from geomix import atomic
 from geomix.model import GeometricMixture
+from geomix.modelfile import atomic
 from geomix.report.facts import facts
 from geomix.report.page import embedded_json, page
 

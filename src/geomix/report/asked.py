@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.cells import class_codes, encoded_rows
-from geomix.frames import taken
+from geomix.explain.cells import class_codes, encoded_rows
 from geomix.model import GeometricMixture
+from geomix.table.frames import taken
 
 MOST_ROWS = 4000
 

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from geomix import __version__
-from geomix.additive import NoShapes
-from geomix.findings import CODES
+from geomix.explain.additive_form import NoShapes
+from geomix.explain.findings import CODES
+from geomix.explain.global_explanation import GlobalExplanation, explain_global
+from geomix.explain.plane_cards import PlaneCard
 from geomix.geometry.regions import rules
-from geomix.global_explanation import GlobalExplanation, explain_global
 from geomix.model import GeometricMixture
-from geomix.plane_cards import PlaneCard
 from geomix.report import pictures
 from geomix.report.asked import Asked, ask
 from geomix.report.live import live_facts
 from geomix.report.metrics import Evaluation, evaluate
 from geomix.report.sample import control_facts
 from geomix.report.words import summary
-from geomix.small_tables import plain
+from geomix.table.printing import plain
 
 MOST_CARDS = 24
 MOST_CARDS_OF_A_CLASS = 4

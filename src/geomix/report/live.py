@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from geomix.additive import NoShapes, additive
-from geomix.cells import table_of
-from geomix.contributions import raw_column_of
+from geomix.explain.additive_form import NoShapes, additive
+from geomix.explain.cells import table_of
+from geomix.explain.contributions import raw_column_of
+from geomix.explain.global_explanation import GlobalExplanation
 from geomix.export.json_model import json_facts
 from geomix.export.terms import as_terms
-from geomix.frames import taken
 from geomix.geometry.counterfactual import counterfactual
-from geomix.global_explanation import GlobalExplanation
 from geomix.model import GeometricMixture
 from geomix.report.asked import Asked
 from geomix.report.sample import SampledRow, control_facts, missing_shares, sampled_rows
-from geomix.small_tables import plain, printable
+from geomix.table.frames import taken
+from geomix.table.printing import plain, printable
 
 
 def live_facts(

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.calibration import ReliabilityCurve, reliability_curve
+from geomix.core.calibration import ReliabilityCurve, reliability_curve
 
 LEVEL = 0.95
 RESAMPLES = 200

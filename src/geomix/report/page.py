@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from geomix.report.words import percent
-from geomix.small_tables import printable, shown
+from geomix.table.printing import printable, shown
 
 SCRIPTS = (
     "score.js",

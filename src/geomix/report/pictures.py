@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.calibration import ReliabilityCurve
-from geomix.global_explanation import ColumnCurves
+from geomix.core.calibration import ReliabilityCurve
+from geomix.explain.global_explanation import ColumnCurves
 
 RELIABILITY = 220  # side of the square
 CURVE_WIDTH, CURVE_HEIGHT = 180, 84

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.cells import table_of
+from geomix.explain.cells import table_of
 from geomix.model import GeometricMixture
 
 EACH_KIND = 8

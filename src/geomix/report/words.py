@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from geomix.global_explanation import GlobalExplanation
+from geomix.explain.global_explanation import GlobalExplanation
 from geomix.model import GeometricMixture
 from geomix.report.metrics import Evaluation
-from geomix.small_tables import printable
+from geomix.table.printing import printable
 
 LIFTS = {
     "linear": "straight planes over the columns",

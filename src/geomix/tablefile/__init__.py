@@ -8,9 +8,16 @@
 
 pyarrow parses; what lives here is what it lets pass in silence: ragged rows, unclosed quotes, a
 wrong delimiter or encoding, numbers with a comma, repeated names. Each is refused with the file,
-the physical line and the column. ``source`` has the bytes, ``records`` cuts them at ends of
-records, ``dialect`` finds delimiter and header, ``delimited`` and ``columnar`` make blocks,
-``kinds`` tells numbers from text, ``aligned`` holds blocks against a model, ``written`` writes.
+the physical line and the column.
+
+    source, records         bytes, plain or compressed, cut at the ends of records
+    dialect, names          delimiter, header and column names
+    opening, several        one file, or many as one table
+    delimited, columnar     text and columnar files as blocks
+    block                   some rows as Arrow columns, with their place in the file
+    kinds, looks, classes   which columns are numbers, which are text, and the class labels
+    aligned                 blocks in the columns of a model
+    written                 files of answers
 """
 
 from geomix.tablefile.opening import ReadOptions, open_table

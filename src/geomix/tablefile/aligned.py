@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.cells import table_of
 from geomix.errors import SchemaError, TableFileError
+from geomix.explain.cells import table_of
 from geomix.model import GeometricMixture
-from geomix.schema import Column
-from geomix.small_tables import printable
+from geomix.table.printing import printable
+from geomix.table.schema import Column
 from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, TableFile
 from geomix.tablefile.dialect import IS_NUMBER
 from geomix.tablefile.names import check_present

@@ -14,7 +14,7 @@ import numpy as np
 
 from geomix.arrays import IntArray
 from geomix.errors import TableFileError
-from geomix.labels import plain_labels
+from geomix.table.labels import plain_labels
 
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,14}", re.ASCII)
 MOST_PLACES = 5

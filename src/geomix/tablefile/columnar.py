@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from geomix.errors import TableFileError
-from geomix.small_tables import printable
+from geomix.table.printing import printable
 from geomix.tablefile import dialect, source
 from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, without_missing
 from geomix.tablefile.records import LONGEST_CELL

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from geomix.errors import TableFileError
-from geomix.small_tables import printable
+from geomix.table.printing import printable
 
 CHUNK = 2**23  # bytes read at a time
 KEPT_IN_MEMORY = 2**26  # of what cannot be read twice; more goes to an unnamed temporary file

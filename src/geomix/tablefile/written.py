@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
-from geomix import atomic
+from geomix.modelfile import atomic
 from geomix.tablefile.dialect import NUMBER
 from geomix.tablefile.source import STANDARD_INPUT
 

@@ -1,0 +1,223 @@
+// Training rows and L-BFGS over them.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "bind/module.h"
+#include "bind/rows.h"
+#include "bind/spline.h"
+#include "rows/sparse_rows.h"
+#include "solvers/lbfgs.h"
+#include "solvers/objective.h"
+
+namespace geomix {
+namespace {
+
+template <class R>
+nb::tuple terms(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
+                In1<Index> class_start, double sharpness, double label_smoothing)
+{
+    const auto planes =
+        planes_from<typename R::Number>(weights, biases, class_start, sharpness, label_smoothing);
+    self.fit_for(planes);
+    const Index n_planes = length(biases), n_inputs = width(weights);
+    OwnedSums total(n_planes, n_inputs);
+    bool finished;
+    {
+        nb::gil_scoped_release released;
+        Interrupt interrupt(python_was_interrupted);
+        finished = self.rows.terms(planes, total, interrupt);
+    }
+    if (!finished) throw nb::python_error();
+    const double* at = total.numbers.data();
+    const auto P = static_cast<std::size_t>(n_planes), d = static_cast<std::size_t>(n_inputs);
+    return nb::make_tuple(total.sums.row_weight, total.sums.loss,
+                          owned<Array2>(Vector(at, at + P * d), {P, d}),
+                          owned<Array1>(Vector(at + P * d, at + P * d + P), {P}),
+                          owned<Array1>(Vector(at + P * d + P, at + P * d + 2 * P), {P}));
+}
+
+template <class R>
+double cross_entropy(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
+                     In1<Index> class_start, double sharpness)
+{
+    const auto planes = planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
+    self.fit_for(planes);
+    nb::gil_scoped_release released;
+    return self.rows.cross_entropy(planes);
+}
+
+template <class R>
+Array2 class_scores(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
+                    In1<Index> class_start, double sharpness)
+{
+    const auto planes = planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
+    need(planes.n_inputs == self.rows.n_columns(), "The planes have another number of columns.");
+    const auto n = static_cast<std::size_t>(self.rows.n_rows());
+    const std::size_t n_classes = planes.class_start.size() - 1;
+    Vector S(n * n_classes);
+    {
+        nb::gil_scoped_release released;
+        self.rows.class_scores(planes, S.data());
+    }
+    return owned<Array2>(std::move(S), {n, n_classes});
+}
+
+// --- L-BFGS over training rows ---
+
+const char* name_of(Progress progress)
+{
+    return progress == Progress::moving      ? "moving"
+           : progress == Progress::converged ? "converged"
+           : progress == Progress::optimal   ? "optimal"
+                                             : "stuck";
+}
+
+template <class R>
+class Minimizer {
+  public:
+    Minimizer(const TrainingRows<R>& rows, In2<double> weights, In1<double> biases,
+              In1<Index> class_start, double sharpness, double label_smoothing,
+              In1<double> coefficients, double relief, double gradient_tol, double value_tol)
+        : rows_(rows.rows),
+          planes_(planes_from<typename R::Number>(weights, biases, class_start, sharpness, label_smoothing)),
+          coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
+          relief_(relief), total_(length(biases), width(weights)),
+          solver_(start(weights, biases), gradient_tol, value_tol)
+    {
+        rows.fit_for(planes_);
+        need(length(coefficients) == length(biases), "One coefficient for each plane is needed.");
+    }
+
+    // "moving" or "converged" after a step, "optimal" or "stuck" where none was possible
+    std::string step() { return run(1).first; }
+
+    // Steps until one says something else than "moving", at most so many; the value after each.
+    std::pair<std::string, std::vector<double>> run(Index most)
+    {
+        Progress progress = Progress::moving;
+        std::vector<double> values;
+        {
+            nb::gil_scoped_release released;
+            Interrupt interrupt(python_was_interrupted);
+            const auto objective = [&](const Vector& x, double& value, Vector& gradient) {
+                planes_.assign(x.data());
+                if (!rows_.terms(planes_, total_, interrupt)) return false;
+                value = penalised(total_, x.data(), coefficients_.data(),
+                                  static_cast<Index>(coefficients_.size()), planes_.n_inputs,
+                                  gradient.data());
+                value += relieved(relief_, x.data(), coefficients_.data(), planes_.class_start,
+                                  planes_.n_inputs, gradient.data());
+                return true;
+            };
+            for (Index i = 0; i < most && progress == Progress::moving; ++i) {
+                progress = solver_.step(objective);
+                if (progress == Progress::moving || progress == Progress::converged)
+                    values.push_back(solver_.value());
+            }
+        }
+        if (progress == Progress::interrupted) throw nb::python_error();
+        return {name_of(progress), std::move(values)};
+    }
+
+    Array1 vector() const { return owned<Array1>(Vector(solver_.x()), {solver_.x().size()}); }
+    double value() const { return solver_.value(); }
+
+  private:
+    static Vector start(const In2<double>& weights, const In1<double>& biases)
+    {
+        Vector all(weights.data(), weights.data() + weights.size());
+        all.insert(all.end(), biases.data(), biases.data() + biases.size());
+        return all;
+    }
+
+    const R& rows_;
+    Planes<typename R::Number> planes_;
+    Vector coefficients_;
+    double relief_;
+    OwnedSums total_;
+    Lbfgs solver_;
+};
+
+template <class T>
+void make_dense(TrainingRows<Rows<T>>* self, Table<T> X, In1<Index> y, In1<double> weight)
+{
+    check_labels(y, weight, length(X), MOST_CLASSES);
+    new (self) TrainingRows<Rows<T>>(y, strided(X), y.data(), weight.data(), length(X), width(X));
+}
+
+void make_sparse(TrainingRows<SparseRows>* self, AnyArray values, AnyArray columns,
+                 In1<Index> start, In1<double> shift, In1<Index> y, In1<double> weight)
+{
+    SparseTable X = sparse_table(values, columns, start, length(shift), true);
+    check_labels(y, weight, X.n_rows(), MOST_CLASSES);
+    new (self) TrainingRows<SparseRows>(y, std::move(X),
+                                        Vector(shift.data(), shift.data() + shift.size()),
+                                        y.data(), weight.data());
+}
+
+void make_binned(TrainingRows<BinnedRows>* self, AnyCodes codes, const SplineParts& parts,
+                 In1<Index> y, In1<double> weight)
+{
+    const bool wide = codes.dtype() == nb::dtype<std::uint16_t>();
+    if (!wide && codes.dtype() != nb::dtype<std::uint8_t>())
+        throw nb::type_error("codes must be uint8 or uint16.");
+    need(width(codes) == parts.n_parts(), "codes needs a column for each part.");
+    check_labels(y, weight, length(codes), MOST_CLASSES);
+    const auto make = [&](auto from) {
+        new (self)
+            TrainingRows<BinnedRows>(y, parts, from, length(codes), y.data(), weight.data());
+    };
+    if (wide)
+        make(checked_codes<std::uint16_t>(codes, parts));
+    else
+        make(checked_codes<std::uint8_t>(codes, parts));
+}
+
+template <class R, class Make>
+void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name, Make make)
+{
+    make(nb::class_<TrainingRows<R>>(m, rows_name))
+        .def("terms", &terms<R>)
+        .def("cross_entropy", &cross_entropy<R>)
+        .def("class_scores", &class_scores<R>);
+    nb::class_<Minimizer<R>>(m, minimizer_name)
+        .def(nb::init<const TrainingRows<R>&, In2<double>, In1<double>, In1<Index>, double, double,
+                      In1<double>, double, double, double>(),
+             nb::keep_alive<1, 2>())
+        .def("step", &Minimizer<R>::step)
+        .def("run", &Minimizer<R>::run)
+        .def_prop_ro("vector", &Minimizer<R>::vector, nb::rv_policy::automatic)
+        .def_prop_ro("value", &Minimizer<R>::value);
+}
+
+template <class T>
+void bind_dense(nb::module_& m, const char* rows_name, const char* minimizer_name)
+{
+    bind_kind<Rows<T>>(m, rows_name, minimizer_name, [](auto&& rows) -> auto& {
+        return rows.def("__init__", &make_dense<T>, nb::arg("X").noconvert(),
+                        nb::arg("y").noconvert(), nb::arg("weight").noconvert());
+    });
+}
+
+}  // namespace
+
+void bind_rows(nb::module_& m)
+{
+    bind_dense<double>(m, "Rows64", "Minimizer64");
+    bind_dense<float>(m, "Rows32", "Minimizer32");
+    bind_kind<SparseRows>(m, "SparseRows", "SparseMinimizer", [](auto&& rows) -> auto& {
+        return rows.def("__init__", &make_sparse, nb::arg("data").noconvert(),
+                        nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
+                        nb::arg("shift").noconvert(), nb::arg("y").noconvert(),
+                        nb::arg("weight").noconvert());
+    });
+    bind_kind<BinnedRows>(m, "BinnedRows", "BinnedMinimizer", [](auto&& rows) -> auto& {
+        return rows.def("__init__", &make_binned, nb::arg("codes").noconvert(), nb::arg("parts"),
+                        nb::arg("y").noconvert(), nb::arg("weight").noconvert());
+    });
+}
+
+}  // namespace geomix

@@ -1,0 +1,191 @@
+// Rows of codes times planes, and slopes times rows of codes.
+//
+//   z_ip = b_p + sum_j table_j[code_ij][p];   gradient_j[code_ij][p] += g_ip
+//
+// A bin holds a tile of planes, so that a cell works on all of them at once. Rows go in blocks, a
+// few parts at a time: their tables stay in the nearest cache, and rows of one code, of which there
+// are many after each other in a column that is mostly zero, have other parts to add in between.
+// Scores are summed over the parts of a row in a fixed order, gradients over the rows in order.
+#pragma once
+
+#include "solvers/loss_terms.h"
+
+namespace geomix {
+namespace GEOMIX_LEVEL {
+
+typedef float Tile __attribute__((vector_size(4 * PLANES_IN_TILE)));
+typedef float LooseTile __attribute__((vector_size(4 * PLANES_IN_TILE), aligned(4), may_alias));
+
+GEOMIX_INLINE const LooseTile& tile_at(const float* numbers, Index i)
+{
+    return *reinterpret_cast<const LooseTile*>(numbers + i * PLANES_IN_TILE);
+}
+GEOMIX_INLINE LooseTile& tile_at(float* numbers, Index i)
+{
+    return *reinterpret_cast<LooseTile*>(numbers + i * PLANES_IN_TILE);
+}
+
+constexpr int PARTS_AT_ONCE = 6;
+
+// What N parts add to the scores of a tile of planes: z [row][plane].
+template <class Code, int N>
+static void add_parts(const CodedRows& rows, const Index* first_bin, Index part,
+                      const float* tables, float* z)
+{
+    const Code* code[N];
+    const float* table[N];
+    for (int k = 0; k < N; ++k) {
+        code[k] = static_cast<const Code*>(rows.codes) + (part + k) * rows.stride;
+        table[k] = tables + first_bin[part + k] * PLANES_IN_TILE;
+    }
+    const Index n_rows = rows.n_rows;
+    for (Index i = 0; i < n_rows; ++i) {
+        Tile sum = tile_at(table[0], code[0][i]);
+#pragma GCC unroll 6
+        for (int k = 1; k < N; ++k) sum = sum + tile_at(table[k], code[k][i]);
+        tile_at(z, i) = tile_at(z, i) + sum;
+    }
+}
+
+// Slopes [row][plane] added to the bins of N parts.
+template <class Code, int N>
+static void scatter_parts(const CodedRows& rows, const Index* first_bin, Index part,
+                          const float* slopes, float* tables)
+{
+    const Code* code[N];
+    float* table[N];
+    for (int k = 0; k < N; ++k) {
+        code[k] = static_cast<const Code*>(rows.codes) + (part + k) * rows.stride;
+        table[k] = tables + first_bin[part + k] * PLANES_IN_TILE;
+    }
+    const Index n_rows = rows.n_rows;
+    for (Index i = 0; i < n_rows; ++i) {
+        const Tile slope = tile_at(slopes, i);
+#pragma GCC unroll 6
+        for (int k = 0; k < N; ++k) {
+            LooseTile& to = tile_at(table[k], code[k][i]);
+            to = to + slope;
+        }
+    }
+}
+
+template <int N>
+struct Parts {
+    static constexpr int n = N;
+};
+
+// f(first part, Parts<N>) over all parts.
+template <class F>
+GEOMIX_INLINE void by_parts(Index n_parts, F f)
+{
+    Index part = 0;
+    for (; part + PARTS_AT_ONCE <= n_parts; part += PARTS_AT_ONCE) f(part, Parts<PARTS_AT_ONCE>());
+    const Index left = n_parts - part;
+    if (left == 5) f(part, Parts<5>());
+    if (left == 4) f(part, Parts<4>());
+    if (left == 3) f(part, Parts<3>());
+    if (left == 2) f(part, Parts<2>());
+    if (left == 1) f(part, Parts<1>());
+}
+
+template <class Code>
+static void add_all_parts(const CodedRows& rows, const SplineTables& tables, const float* numbers,
+                          float* z)
+{
+    by_parts(tables.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
+        add_parts<Code, decltype(parts)::n>(rows, tables.first_bin, part, numbers, z);
+    });
+}
+
+template <class Code>
+static void scatter_all_parts(const CodedRows& rows, const SplineTables& tables,
+                              const float* slopes, float* numbers)
+{
+    by_parts(tables.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
+        scatter_parts<Code, decltype(parts)::n>(rows, tables.first_bin, part, slopes, numbers);
+    });
+}
+
+// f(first plane, how many) for each tile of planes.
+template <class F>
+GEOMIX_INLINE void each_tile(Index n_planes, F f)
+{
+    for (Index first = 0; first < n_planes; first += PLANES_IN_TILE)
+        f(first, n_planes - first < PLANES_IN_TILE ? n_planes - first : PLANES_IN_TILE);
+}
+
+// z [group][plane][lane] at the beginning of the scratch, with the room for a tile of all rows
+// behind everything else.
+static void coded_scores(const Problem<float>& problem, const SplineTables& tables,
+                         const CodedRows& rows, float* scratch)
+{
+    constexpr int n = lanes<float>;
+    const Index n_planes = problem.n_planes, n_groups = padded(rows.n_rows, n) / n;
+    float* z = scratch + terms_scratch(problem, n_groups);
+    each_tile(n_planes, [&](Index first, Index used) {
+        float bias[PLANES_IN_TILE] = {};
+        for (Index p = 0; p < used; ++p) bias[p] = problem.biases[first + p];
+        const Tile start = tile_at(bias, 0);
+        for (Index i = 0; i < n_groups * n; ++i) tile_at(z, i) = start;
+        const float* numbers = tables.numbers + first * tables.n_bins;
+        (rows.wide ? add_all_parts<uint16_t> : add_all_parts<uint8_t>)(rows, tables, numbers, z);
+        for (Index g = 0; g < n_groups; ++g) {
+            const float* row[n];
+            for (int i = 0; i < n; ++i) row[i] = z + (g * n + i) * PLANES_IN_TILE;
+            pack_group<float>(row, n, 1, used, scratch + (g * n_planes + first) * n);
+        }
+    });
+}
+
+// The slopes of a group, [plane][lane], as rows of a tile.
+GEOMIX_INLINE void unpack_slopes(const float* slopes, Index used, float* tile)
+{
+    constexpr int n = lanes<float>;
+    Index p = 0;
+    for (; p + 4 <= used; p += 4)
+        for (int i = 0; i < n; i += 4) {
+            const float* const four[4] = {slopes + p * n + i, slopes + (p + 1) * n + i,
+                                          slopes + (p + 2) * n + i, slopes + (p + 3) * n + i};
+            transpose_four<float>(four, tile + i * PLANES_IN_TILE + p, PLANES_IN_TILE);
+        }
+    for (; p < PLANES_IN_TILE; ++p)
+        for (int i = 0; i < n; ++i)
+            tile[i * PLANES_IN_TILE + p] = p < used ? slopes[p * n + i] : 0.0f;
+}
+
+static void coded_terms(const Problem<float>& problem, const SplineTables& tables,
+                        const CodedRows& rows, const PanelRows<float>& labels, Sums& sums,
+                        float* gradient, float* scratch)
+{
+    constexpr int n = lanes<float>;
+    coded_scores(problem, tables, rows, scratch);
+    terms_of_scores<float>(problem, labels, sums, scratch);
+    float* slopes = scratch + terms_scratch(problem, labels.n_groups);
+    each_tile(problem.n_planes, [&](Index first, Index used) {
+        for (Index g = 0; g < labels.n_groups; ++g)
+            unpack_slopes(scratch + (g * problem.n_planes + first) * n, used,
+                          slopes + g * n * PLANES_IN_TILE);
+        float* numbers = gradient + first * tables.n_bins;
+        (rows.wide ? scatter_all_parts<uint16_t> : scatter_all_parts<uint8_t>)(rows, tables, slopes,
+                                                                               numbers);
+    });
+}
+
+static double coded_cross_entropy(const Problem<float>& problem, const SplineTables& tables,
+                                  const CodedRows& rows, const PanelRows<float>& labels,
+                                  float* scratch)
+{
+    coded_scores(problem, tables, rows, scratch);
+    return cross_entropy_of_scores<float>(problem, labels, scratch);
+}
+
+static void coded_class_scores(const Problem<float>& problem, const SplineTables& tables,
+                               const CodedRows& rows, double* out, float* scratch)
+{
+    coded_scores(problem, tables, rows, scratch);
+    const Index n_groups = padded(rows.n_rows, lanes<float>) / lanes<float>;
+    class_scores_of_scores<float>(problem, n_groups, rows.n_rows, out, scratch);
+}
+
+}  // namespace GEOMIX_LEVEL
+}  // namespace geomix

@@ -1,0 +1,85 @@
+// Threads that live as long as one call: nothing survives it, so nothing breaks after a fork.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "simd/kernels.h"
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace geomix {
+
+inline int available_cores()
+{
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    return cores > 0 ? cores : 1;
+}
+
+// The most threads that calls from this thread may use; 0: no limit of their own.
+inline int& thread_limit()
+{
+    static thread_local int limit = 0;
+    return limit;
+}
+
+// GEOMIX_NUM_THREADS if it is set, or every core this process may use; one for small work.
+inline int threads_for(Index multiply_adds, Index n_shares)
+{
+    constexpr Index smallest = Index(1) << 20;
+    constexpr long most = 64;
+    if (multiply_adds < smallest || n_shares < 2) return 1;
+    const char* wanted = std::getenv("GEOMIX_NUM_THREADS");
+    long n = wanted ? std::strtol(wanted, nullptr, 10) : 0;
+    if (n < 1) n = available_cores();
+    if (n > most) n = most;
+    if (thread_limit() > 0 && n > thread_limit()) n = thread_limit();
+    return static_cast<int>(n < n_shares ? n : n_shares);
+}
+
+// f(0) on the calling thread, f(1) ... f(n_threads - 1) on their own.
+template <class F>
+void in_parallel(int n_threads, F f)
+{
+    std::vector<std::thread> others;
+    others.reserve(static_cast<std::size_t>(n_threads > 1 ? n_threads - 1 : 0));
+    for (int t = 1; t < n_threads; ++t) others.emplace_back(f, t);
+    f(0);
+    for (std::thread& other : others) other.join();
+}
+
+// Lets the calling thread look for Ctrl-C from time to time while others work on.
+class Interrupt {
+  public:
+    using Look = bool (*)();
+    explicit Interrupt(Look look) : look_(look), last_(Clock::now()) {}
+
+    bool asked() const { return asked_.load(std::memory_order_relaxed); }
+
+    // Calling thread only: looks at most every 20 ms, because looking takes the GIL.
+    bool check()
+    {
+        if (!asked() && look_ && Clock::now() - last_ > std::chrono::milliseconds(20)) {
+            last_ = Clock::now();
+            if (look_()) asked_.store(true, std::memory_order_relaxed);
+        }
+        return asked();
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    Look look_;
+    Clock::time_point last_;
+    std::atomic<bool> asked_{false};
+};
+
+}  // namespace geomix

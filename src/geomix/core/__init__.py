@@ -1,0 +1,14 @@
+"""The formula and the fast code: features, planes, pooling, loss, solvers, answers.
+
+pooling, planes, objective    the four equations and the training objective
+lifts                         standardise, rotate, lift: linear and Fourier features
+spline over spline_parts      the spline lift: a curve for each column, tables for pairs
+row_sums                      rows that return loss, gradient and usage at any planes
+adam, lbfgs, descent          solvers on one flat array
+clustering                    weighted k-means and silhouettes
+calibration                   the temperature, and measures of calibration
+predictors                    answers for whole tables and for one row
+kernel over native            the one door to compiled code, with NumPy as the reference
+array_api                     the same functions for torch, CuPy and JAX arrays
+blas_threads                  BLAS threads during a fit
+"""

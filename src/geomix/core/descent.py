@@ -1,0 +1,117 @@
+"""One descent of the penalised objective by L-BFGS: what is asked, what came of it, SciPy's way.
+
+    v  ->  planes(v)  ->  value and gradient (``objective.penalised``)  ->  gradient over v
+
+The native solver answers the same question for the planes' own numbers (``kernel.minimize``).
+SciPy's works on any numbers that planes can be made of, bounded or not: ``Coordinates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from geomix.arrays import FloatArray
+from geomix.core import lbfgs
+from geomix.core.objective import penalised
+from geomix.core.planes import Planes
+from geomix.core.row_sums import Sums
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """One minimisation of the penalised objective by L-BFGS: from where, of what, how far.
+
+    It ends when no entry of the gradient is above ``tol``, an iteration gains less than
+    ``value_tol`` relatively, or after ``max_iter``. ``on_iterate`` sees the planes and the
+    objective of every iteration, and may raise ``lbfgs.Enough`` to end there; without it the
+    native solver goes all the way in one call.
+    """
+
+    planes: Planes
+    sharpness: float
+    label_smoothing: float
+    coefficients: FloatArray
+    max_iter: int
+    tol: float
+    value_tol: float
+    on_iterate: Callable[[Planes, float], None] | None = None
+    relief: float = 0.0
+
+
+class Descended(NamedTuple):
+    """The last planes of a descent, whether it converged, the objective at every iteration."""
+
+    planes: Planes
+    converged: bool
+    values: list[float]
+
+
+class Coordinates(Protocol):
+    """The numbers that the solver works on, and the way between them and planes.
+
+    start : where it begins;  bounds : lowest and highest value of every number, or None.
+    """
+
+    @property
+    def start(self) -> FloatArray: ...
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray] | None: ...
+
+    def planes_at(self, vector: FloatArray) -> Planes:
+        """The planes that the numbers stand for."""
+
+    def gradient(self, vector: FloatArray, of_planes: FloatArray) -> FloatArray:
+        """The gradient over the numbers, from that over the flat planes (``as_vector``)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatPlanes:
+    """The planes' own numbers, side by side and without bounds."""
+
+    planes: Planes
+    bounds = None
+
+    @property
+    def start(self) -> FloatArray:
+        return self.planes.as_vector()
+
+    def planes_at(self, vector: FloatArray) -> Planes:
+        return self.planes.with_vector(vector)
+
+    def gradient(self, vector: FloatArray, of_planes: FloatArray) -> FloatArray:
+        return of_planes
+
+
+def descend(rows: Sums, descent: Descent, coordinates: Coordinates | None = None) -> Descended:
+    """Go down by SciPy's L-BFGS over ``coordinates``, or over the planes' own numbers."""
+    by = FlatPlanes(descent.planes) if coordinates is None else coordinates
+    value = np.inf
+    values: list[float] = []
+
+    def objective(vector: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal value
+        at = by.planes_at(vector)
+        terms = rows.terms(at, descent.sharpness, descent.label_smoothing)
+        value, gradient = penalised(terms, at, descent.coefficients, descent.relief)
+        return value, by.gradient(vector, gradient)
+
+    def on_iterate(vector: FloatArray) -> None:
+        values.append(value)
+        if descent.on_iterate is not None:
+            descent.on_iterate(by.planes_at(vector), value)
+
+    vector, converged = lbfgs.minimize(
+        objective,
+        by.start,
+        max_iter=descent.max_iter,
+        tol=descent.tol,
+        value_tol=descent.value_tol,
+        on_iterate=on_iterate,
+        bounds=by.bounds,
+    )
+    return Descended(by.planes_at(vector), converged, values)

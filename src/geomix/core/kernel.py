@@ -1,0 +1,266 @@
+"""The one door to fast code: the same functions as the reference, native or NumPy.
+
+``is_native`` says which. The native ones are C++ (``native/``, through ``core/native.py``), held
+to the
+NumPy ones by the tests; the environment variable ``GEOMIX_KERNEL=numpy`` switches to NumPy, and
+a build without a compiler, or an x86 without fused multiply-adds (before 2013), has nothing else.
+Either way a row's answer depends on that row alone, to the last bit: NumPy walks rows in blocks of
+one size, the native code orders every sum by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, plain
+from geomix.core import calibration, clustering
+from geomix.core.adam import AdamState
+from geomix.core.descent import Descended, Descent, descend
+from geomix.core.lifts import FourierLift, Lift, Standardize
+from geomix.core.objective import BatchTerms
+from geomix.core.planes import Planes
+from geomix.core.pooling import pool, softmax
+from geomix.core.predictors import NumpyPredictor, NumpyScorer, Predictor, Scorer
+from geomix.core.row_sums import NumpyRows, Sums
+from geomix.core.spline import Binned, SplineLift
+from geomix.table.row_views import blocks, is_dense
+
+if TYPE_CHECKING:
+    from geomix.core.native import NativeRows
+
+try:
+    if os.environ.get("GEOMIX_KERNEL", "").lower() == "numpy":
+        raise ImportError("GEOMIX_KERNEL=numpy")
+    from geomix.core import native
+
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    if native.simd == "scalar" and is_x86 and "GEOMIX_SIMD" not in os.environ:
+        raise ImportError("no fused multiply-adds on this CPU: NumPy is faster")
+except ImportError:
+    native = None  # type: ignore[assignment]
+
+__all__ = [
+    "AdamState",
+    "Descended",
+    "Descent",
+    "NumpyRows",
+    "TrainingRows",
+    "adam_epoch",
+    "batch_terms",
+    "binned",
+    "calibrate",
+    "compressed",
+    "cross_entropy",
+    "in_basis",
+    "is_native",
+    "kmeans",
+    "lifted",
+    "minimize",
+    "nearest",
+    "one_thread",
+    "plain",
+    "pool",
+    "predictor",
+    "scorer",
+    "silhouettes",
+    "simd",
+    "softmax",
+    "sparse_predictor",
+    "training_rows",
+]
+
+# A span is sought among this many rows, and used from this share of the features down; what
+# lies outside it has at most this squared length (Fourier features have length one).
+ROWS_FOR_SPAN = 512
+SPAN_WORTH_IT = 0.5
+LARGEST_SPAN = 192  # finding it takes time with the square of its dimensions
+LEFT_OUTSIDE_SPAN = 1e-7
+
+is_native = native is not None
+# The CPU level in use: "scalar", "avx2", "avx512", or "" with NumPy.
+simd: str = native.simd if is_native else ""
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """Native calls from this thread use no other: for work that is one of many side by side."""
+    return native.one_thread() if is_native else nullcontext()
+
+
+# --- training rows: prepared once, asked as often as a solver likes ---
+
+TrainingRows: TypeAlias = "NumpyRows | NativeRows"
+
+
+def training_rows(X: Matrix, y: IntArray, weight: FloatArray) -> TrainingRows:
+    """Lifted rows with class codes and weights, ready for many passes."""
+    return native.NativeRows(X, y, weight) if is_native else NumpyRows(X, y, weight)
+
+
+def batch_terms(
+    planes: Planes,
+    sharpness: float,
+    Phi: Matrix,
+    y: IntArray,
+    row_weight: FloatArray,
+    label_smoothing: float,
+) -> BatchTerms:
+    """Loss, gradients and usage of the rows ``Phi`` with class codes ``y``, as weighted sums."""
+    return training_rows(Phi, y, row_weight).terms(planes, sharpness, label_smoothing)
+
+
+def cross_entropy(
+    planes: Planes, sharpness: float, Phi: Matrix, y: IntArray, row_weight: FloatArray
+) -> float:
+    """Weighted mean cross-entropy against the plain labels: what validation measures."""
+    return training_rows(Phi, y, row_weight).cross_entropy(planes, sharpness)
+
+
+# --- solvers ---
+
+
+def minimize(rows: Sums, descent: Descent) -> Descended:
+    """Go down from the descent's planes: native L-BFGS over native rows, SciPy's over others."""
+    if native is not None and isinstance(rows, native.NativeRows):
+        return native.descend(rows, descent)
+    return descend(rows, descent)
+
+
+def adam_epoch(
+    X: Matrix,
+    y: IntArray,
+    weight: FloatArray,
+    order: IntArray,
+    planes: Planes,
+    state: AdamState,
+    usage: FloatArray,
+    prepared: TrainingRows | None = None,
+    **settings: float,
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    """One native epoch over the rows in ``order``: planes, state, usage, and mean objective.
+
+    ``prepared`` are the same rows if they are at hand: sparse rows would be prepared for
+    each epoch anew. settings : sharpness, label_smoothing, batch_size, learning_rate, l2,
+    usage_beta, usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm
+    (0: none).
+    """
+    rows = X, y, weight
+    return native.adam_epoch(rows, order, planes, state, usage, prepared, settings)
+
+
+def calibrate(
+    S: FloatArray, y: IntArray, weight: FloatArray, prior_scale: float | None
+) -> tuple[float, float]:
+    """Temperature by likelihood and the loss with it: see ``calibration.calibrate``."""
+    if is_native and len(y):
+        return native.calibrate(S, y, weight, prior_scale)
+    return calibration.calibrate(S, y, weight, prior_scale)
+
+
+# --- clustering ---
+
+
+def kmeans(
+    X: FloatArray, weight: FloatArray, n_clusters: int, draws: FloatArray
+) -> clustering.Clustering:
+    """Weighted k-means from given random draws: see ``clustering.kmeans``."""
+    if is_native and isinstance(X, np.ndarray):
+        return native.kmeans(X, weight, n_clusters, draws)
+    return clustering.kmeans(X, weight, n_clusters, draws)
+
+
+def nearest(X: Any, centres: FloatArray) -> IntArray:
+    """Index of the centre nearest to each row; the first of equals."""
+    if not is_dense(X):
+        return clustering.nearest(X, centres)[0]
+    labels = np.empty(len(X), dtype=np.intp)
+    for rows, block in blocks(X):
+        labels[rows] = (
+            native.nearest(block, centres) if is_native else clustering.nearest(block, centres)[0]
+        )
+    return labels
+
+
+def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
+    """Mean silhouette of the rows under each labeling."""
+    if is_native and isinstance(X, np.ndarray):
+        return native.silhouettes(X, labelings)
+    return clustering.silhouettes(X, labelings)
+
+
+# --- features ---
+
+
+def lifted(lift: Lift, V: Any) -> Any:
+    """Working features for training: codes under a spline lift. Native Fourier features are
+    float32: they are bounded by one, so nothing is lost that training could learn, and they
+    take half the time and room."""
+    if isinstance(lift, SplineLift):
+        return binned(lift, V)
+    if not is_native or not isinstance(lift, FourierLift) or isinstance(V, CenteredSparse):
+        return lift(V)
+    return native.fourier(V, lift.frequencies)
+
+
+def binned(lift: SplineLift, X: Any) -> Binned:
+    """Rows as codes: see ``SplineLift.binned``."""
+    return native.binned(lift, X) if is_native and lift.parts else lift.binned(X)
+
+
+def compressed(Phi: Matrix) -> FloatArray | None:
+    """Orthonormal rows (rank, n_features) that span the rows of ``Phi``, or None.
+
+    Planes under an L2 penalty lie in the span of their rows. None where that span is no
+    smaller than half the features, or the features are not float32 (see ``lifted``).
+    """
+    if not is_native or not isinstance(Phi, np.ndarray) or Phi.dtype != np.float32:
+        return None
+    most = min(int(SPAN_WORTH_IT * Phi.shape[1]), LARGEST_SPAN)
+    basis = native.basis(Phi, ROWS_FOR_SPAN, most, LEFT_OUTSIDE_SPAN)
+    return basis if len(basis) else None
+
+
+def in_basis(Phi: Any, basis: FloatArray) -> FloatArray:
+    """Rows of float32 features in the coordinates of ``basis``, (n_rows, rank)."""
+    return native.projected(Phi, basis)
+
+
+# --- answers ---
+
+
+def predictor(
+    standardize: Standardize, lift: Lift, planes: Planes, sharpness: float, temperature: float
+) -> Predictor:
+    """What answers whole tables of dense rows."""
+    make = native.predictor if is_native else NumpyPredictor
+    return make(standardize, lift, planes, sharpness, temperature)
+
+
+def sparse_predictor(
+    dense: Predictor,
+    standardize: Standardize,
+    lift: Lift,
+    planes: Planes,
+    sharpness: float,
+    temperature: float,
+) -> Predictor:
+    """What answers CSR rows, given what answers dense ones."""
+    if not is_native or lift.kind != "linear" or standardize.rotation is not None:
+        # NumPy's way says why such rows cannot stay sparse.
+        return NumpyPredictor(standardize, lift, planes, sharpness, temperature)
+    return native.NativeSparsePredictor(dense)
+
+
+def scorer(
+    predictor: Predictor, labels: Any, standardize: Standardize, lift: Lift, planes: Planes
+) -> Scorer:
+    """What answers one row at a time."""
+    linear = lift.kind == "linear"
+    contributions = standardize.unrotated(planes.weights) if linear else None
+    if isinstance(predictor, NumpyPredictor):
+        return NumpyScorer(predictor, tuple(labels), contributions)
+    return native.scorer(predictor, tuple(labels), contributions)

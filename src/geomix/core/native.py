@@ -1,0 +1,333 @@
+"""The native extension as the rest of the package speaks: our objects in, our objects out.
+
+Each function is the native twin of a NumPy one and takes the same arguments; ``kernel`` chooses
+between the two and is the only module that imports this one, as this one is the only one that
+imports ``_native``. The extension knows nothing of our classes: it is given arrays, contiguous
+and of one type, and a spline lift part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from geomix import _native
+from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, contiguous, plain
+from geomix.core import calibration, clustering
+from geomix.core.adam import AdamState
+from geomix.core.descent import Descended, Descent
+from geomix.core.lbfgs import Enough
+from geomix.core.lifts import Lift, Standardize
+from geomix.core.objective import BatchTerms
+from geomix.core.planes import Planes
+from geomix.core.predictors import Predictor, RowExplanation, Scorer
+from geomix.core.spline import Binned, SplineLift
+from geomix.core.spline_parts import Curve, Levels
+from geomix.table.row_views import blocks
+
+# The CPU level in use: "scalar", "avx2" or "avx512".
+simd: str = _native.simd()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Calls from this thread use no other."""
+    before = _native.limit_threads(1)
+    try:
+        yield
+    finally:
+        _native.limit_threads(before)
+
+
+# --- training rows ---
+
+
+class NativeRows:
+    """Training rows packed for the native kernel.
+
+    Dense rows are computed with in float64 or float32 as they are, sparse ones in float64,
+    binned ones in float32.
+    """
+
+    def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
+        labels = _codes(y), _doubles(weight)
+        if isinstance(X, CenteredSparse):
+            self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
+            self._solver = _native.SparseMinimizer
+        elif isinstance(X, Binned):
+            self.packed = _native.BinnedRows(
+                plain(X.codes), _spline_parts(X.lift, _bytes(X.units)), *labels
+            )
+            self._solver = _native.BinnedMinimizer
+        elif X.dtype == np.float32:
+            self.packed, self._solver = _native.Rows32(plain(X), *labels), _native.Minimizer32
+        else:
+            self.packed, self._solver = _native.Rows64(plain(X), *labels), _native.Minimizer64
+        self._total_weight = float(np.sum(weight))
+
+    def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
+        return BatchTerms(*self.packed.terms(*_numbers(planes), sharpness, label_smoothing))
+
+    def cross_entropy(self, planes: Planes, sharpness: float) -> float:
+        return self.packed.cross_entropy(*_numbers(planes), sharpness) / self._total_weight
+
+    def class_scores(self, planes: Planes, sharpness: float) -> FloatArray:
+        """s_c before calibration, (n_rows, n_classes)."""
+        return self.packed.class_scores(*_numbers(planes), sharpness)
+
+    def minimizer(self, descent: Descent) -> Any:
+        """The native L-BFGS over these rows, before its first step."""
+        problem = descent.sharpness, descent.label_smoothing, descent.coefficients, descent.relief
+        ends = descent.tol, descent.value_tol
+        return self._solver(self.packed, *_numbers(descent.planes), *problem, *ends)
+
+
+# --- solvers ---
+
+
+def descend(rows: NativeRows, descent: Descent) -> Descended:
+    """The native L-BFGS: in one call, or step by step where someone looks at every iteration."""
+    solver = rows.minimizer(descent)
+    if descent.on_iterate is not None:
+        return _by_steps(solver, descent)
+    status, values = solver.run(descent.max_iter)
+    planes = descent.planes.with_vector(solver.vector) if values else descent.planes
+    return Descended(planes, status in ("optimal", "converged"), values)
+
+
+def _by_steps(solver: Any, descent: Descent) -> Descended:
+    planes, values = descent.planes, list[float]()
+    for _ in range(descent.max_iter):
+        status = solver.step()
+        if status in ("optimal", "stuck"):
+            return Descended(planes, status == "optimal", values)
+        planes = planes.with_vector(solver.vector)
+        values.append(float(solver.value))
+        try:
+            if descent.on_iterate is not None:
+                descent.on_iterate(planes, values[-1])
+        except Enough:
+            break
+        if status == "converged":
+            return Descended(planes, True, values)
+    return Descended(planes, False, values)
+
+
+def adam_epoch(
+    rows: tuple[Matrix, IntArray, FloatArray],
+    order: IntArray,
+    planes: Planes,
+    state: AdamState,
+    usage: FloatArray,
+    prepared: Any,
+    settings: Mapping[str, float],
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    """One epoch over ``rows``, which are X, y and weight: see ``kernel.adam_epoch``."""
+    vector, mean, square = planes.as_vector(), state.mean.copy(), state.square.copy()
+    usage = usage.copy()
+    adam = _native.Adam(planes.class_start, vector, mean, square, usage, state.n_steps, **settings)
+    X, y, weight = rows
+    if isinstance(X, CenteredSparse):
+        packed = (prepared or NativeRows(X, y, weight)).packed
+        loss, n_steps = adam.epoch(packed, _codes(order))
+    else:
+        loss, n_steps = adam.epoch(plain(X), _codes(y), _doubles(weight), _codes(order))
+    return planes.with_vector(vector), AdamState(mean, square, n_steps), usage, loss
+
+
+def calibrate(
+    S: FloatArray, y: IntArray, weight: FloatArray, prior_scale: float | None
+) -> tuple[float, float]:
+    share = weight / weight.sum()
+    pull = calibration.prior_pull(share, prior_scale)
+    return _native.calibrate(S, _codes(y), share, pull, *calibration.LOG_RANGE)
+
+
+# --- clustering ---
+
+
+def kmeans(
+    X: FloatArray, weight: FloatArray, n_clusters: int, draws: FloatArray
+) -> clustering.Clustering:
+    tol = clustering.shift_tol(X)
+    found = _native.kmeans(
+        _doubles(X), _doubles(weight), n_clusters, draws, clustering.MOST_ROUNDS, tol
+    )
+    return clustering.Clustering(*found)
+
+
+def nearest(X: FloatArray, centres: FloatArray) -> IntArray:
+    return _native.nearest(X, centres)
+
+
+def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
+    return _native.silhouettes(_doubles(X), np.ascontiguousarray(labelings, dtype=np.int64))
+
+
+# --- features ---
+
+
+def fourier(V: Any, frequencies: FloatArray) -> FloatArray:
+    """[cos; sin] features of standardised rows, float32."""
+    frequencies = _doubles(frequencies)
+    if V.dtype == np.float64:
+        return _native.fourier_f32(plain(V), frequencies)
+    Phi = np.empty((len(V), 2 * frequencies.shape[1]), dtype=np.float32)
+    for rows, block in blocks(V):
+        Phi[rows] = _native.fourier_f32(block, frequencies)
+    return Phi
+
+
+def basis(Phi: FloatArray, n_rows: int, most: int, left_outside: float) -> FloatArray:
+    """Orthonormal rows that span those of ``Phi``; none where more than ``most`` are needed."""
+    return _native.basis(Phi, n_rows, most, left_outside)
+
+
+def projected(Phi: Any, span: FloatArray) -> FloatArray:
+    return _native.projected(Phi, span)
+
+
+def binned(lift: SplineLift, X: Any) -> Binned:
+    coder, wide = _spline_coder(lift), lift.code_type == np.uint16
+    codes = np.empty((len(X), len(lift.parts)), dtype=lift.code_type)
+    for rows, block in blocks(X):
+        codes[rows] = coder.codes(block, wide)
+    return Binned(codes, lift)
+
+
+# --- answers ---
+
+
+def predictor(
+    standardize: Standardize, lift: Lift, planes: Planes, sharpness: float, temperature: float
+) -> Predictor:
+    rest = *_numbers(planes), planes.n_members, standardize.n_columns, sharpness, temperature
+    if isinstance(lift, SplineLift):
+        return _native.Predictor(_spline_tables(lift), *rest)
+    none = np.empty((0, 0))
+    return _native.Predictor(
+        standardize.kept.astype(np.int64),
+        _doubles(standardize.mean),
+        _doubles(standardize.scale),
+        none if standardize.rotation is None else _doubles(standardize.rotation),
+        _doubles(getattr(lift, "frequencies", none)),
+        *rest,
+    )
+
+
+def scorer(predictor: Any, labels: tuple[Any, ...], contributions: FloatArray | None) -> Scorer:
+    """contributions : (n_planes, n_kept) as in ``scoring.NumpyScorer``."""
+    weights = None if contributions is None else _doubles(contributions)
+    return predictor.scorer(labels, weights, RowExplanation)
+
+
+@dataclass(frozen=True, eq=False)
+class NativeSparsePredictor:
+    """Answers CSR rows from their entries alone. Equal to a dense row's answer but for rounding:
+    the mean is taken off every plane's score at once, and not from each number of the row."""
+
+    dense: Any
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        return self.dense.predict_proba(*_csr(X))
+
+    def class_scores(self, X: Any) -> FloatArray:
+        return self.dense.class_scores(*_csr(X))
+
+    def plane_scores(self, X: Any) -> FloatArray:
+        return self.dense.plane_scores(*_csr(X))
+
+    def responsibilities(self, X: Any) -> FloatArray:
+        return self.dense.responsibilities(*_csr(X))
+
+
+# --- a spline lift, part by part ---
+
+
+@lru_cache(maxsize=2)
+def _spline_coder(lift: SplineLift) -> Any:
+    """What finds the bins of cells."""
+    coder = _native.SplineCoder()
+    for j, part in enumerate(lift.parts):
+        if isinstance(part, Curve):
+            coder.add_number(j, part.column, _doubles(part.edges), len(part.values), 1)
+        elif isinstance(part, Levels):
+            n_levels = part.n_levels
+            coder.add_category(j, part.column, n_levels, n_levels, n_levels + 1, 1)
+        else:
+            cuts, counts = (part.first, part.second), (part.n_first, part.n_second)
+            factors = part.n_second, 1
+            for column, cut, n, factor in zip(part.columns, cuts, counts, factors, strict=True):
+                if cut is None:
+                    coder.add_category(j, column, n - 1, n - 1, n - 1, factor)
+                else:
+                    coder.add_number(j, column, _doubles(cut), n - 1, factor)
+    return coder
+
+
+def _spline_tables(lift: SplineLift) -> Any:
+    """What answers exact cells, and not their bins."""
+    tables = _native.SplineLift()
+    for part in lift.parts:
+        mean = _doubles(part.mean)
+        if isinstance(part, Curve):
+            tables.add_curve(part.column, _doubles(part.knots), part.has_missing, mean)
+        elif isinstance(part, Levels):
+            tables.add_levels(part.column, part.n_levels, part.has_missing, mean)
+        else:
+            cuts = [None if cut is None else _doubles(cut) for cut in (part.first, part.second)]
+            tables.add_pair(*part.columns, *cuts, part.n_first, part.n_second, mean)
+    return tables
+
+
+@lru_cache(maxsize=2)
+def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
+    """What training on bins needs to know: where each bin lies, the means, and the units."""
+    parts = _native.SplineParts()
+    for part in lift.parts:
+        mean = _doubles(part.mean)
+        if isinstance(part, Curve):
+            interval, fraction = part.place(part.values)
+            parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean)
+        elif isinstance(part, Levels):
+            parts.add_levels(part.n_levels, part.has_missing, mean)
+        else:
+            ordered = part.first is not None, part.second is not None
+            parts.add_pair(part.n_first, part.n_second, *ordered, mean)
+    if units is not None:
+        parts.set_units(np.frombuffer(units))
+    return parts
+
+
+# --- arrays as the extension wants them ---
+
+
+def _bytes(X: FloatArray | None) -> bytes | None:
+    """Numbers that can be looked up."""
+    return None if X is None else _doubles(X).tobytes()
+
+
+def _doubles(X: Any) -> FloatArray:
+    return contiguous(X, np.float64)
+
+
+def _codes(y: IntArray) -> IntArray:
+    return contiguous(y, np.int64)
+
+
+def _csr(X: Any) -> tuple[Any, Any, IntArray]:
+    """Data, indices and indptr of a CSR matrix; the native code checks them."""
+    single = X.data.dtype == np.float32
+    data = contiguous(X.data, np.float32 if single else np.float64)
+    narrow = X.indices.dtype == np.int32
+    indices = contiguous(X.indices, np.int32 if narrow else np.int64)
+    return data, indices, _codes(X.indptr)
+
+
+def _numbers(planes: Planes) -> tuple[FloatArray, FloatArray, IntArray]:
+    return _doubles(planes.weights), _doubles(planes.biases), _codes(planes.class_start)

@@ -1,0 +1,278 @@
+"""The spline lift: a plane is a sum of lookup tables, one for each column.
+
+    z(x) = b + sum_j table_j(x_j)
+
+A number has a curve, piecewise linear between knots and constant beyond them; a category has
+a value for each level; a missing cell has a value of its own; a pair of columns has a grid of
+cells. What is learnt is not the values but the *steps* between neighbours,
+
+    phi_k(x) = clip((x - t_{k-1}) / (t_k - t_{k-1}), 0, 1) - mean_k      curve, k = 1 .. K
+    phi_l(x) = 1{x = l} - mean_l                                        levels
+    phi_kl(x, y) = 1{x >= s_k} 1{y >= t_l} - mean_kl                     pair
+
+so that an L2 penalty makes curves smooth. ``mean`` is over the training rows where the cell is
+not missing: every table is then zero on average, and adds nothing where a level was never seen.
+
+Training needs no such matrix: ``binned`` turns a column into at most 256 codes, and scores are
+sums of looked-up values (``Binned``). The codes stand for representative values, which are the
+values themselves where a column has no more than 255 of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.core.spline_parts import Curve, Levels, Pair, Part
+from geomix.table.row_views import DenseRows, blocks, numbers
+
+MOST_BINS = 255  # one more is for missing cells: a byte
+PAIR_BINS = 12
+MOST_ROWS = 50_000  # to find knots and means from
+
+
+@dataclass(frozen=True, eq=False)
+class SplineLift:
+    """phi of every part side by side. A cell is a number, a level's code, or NaN (missing)."""
+
+    parts: tuple[Part, ...]
+    n_columns: int
+    kind = "spline"
+
+    @property
+    def n_outputs(self) -> int:
+        return sum(part.n_steps for part in self.parts)
+
+    @cached_property
+    def step_start(self) -> IntArray:
+        """First step of each part, with the total at the end."""
+        return np.concatenate([[0], np.cumsum([part.n_steps for part in self.parts])]).astype(
+            np.intp
+        )
+
+    @cached_property
+    def column_of(self) -> IntArray:
+        """(n_parts,) the column of each part; of a pair, its first."""
+        columns = [p.columns[0] if isinstance(p, Pair) else p.column for p in self.parts]
+        return np.array(columns, dtype=np.intp)
+
+    def by_part(self) -> Iterator[tuple[Part, slice]]:
+        """Each part, and where its steps are among all of them."""
+        for part, start in zip(self.parts, self.step_start.tolist()[:-1], strict=True):
+            yield part, slice(start, start + part.n_steps)
+
+    def __call__(self, X: Any) -> FloatArray:
+        """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
+        if getattr(X, "format", None) is not None:
+            raise TypeError("Sparse rows cannot have a spline lift; pass dense rows.")
+        if not self.parts:
+            return np.zeros((len(X), 0))
+        return np.hstack([part.phi(X) for part in self.parts])
+
+    def contributions(self, row: FloatArray, weights: FloatArray) -> FloatArray:
+        """What each column of a row adds to the score of a plane, (n_columns,); of what a pair
+        adds, one half goes to either of its columns."""
+        by_column = np.zeros(self.n_columns)
+        for part, steps in self.by_part():
+            value = part.phi(row[None, :])[0] @ weights[steps]
+            columns = part.columns if isinstance(part, Pair) else (part.column,)
+            for column in columns:
+                by_column[column] += value / len(columns)
+        return by_column
+
+    def binned(self, X: DenseRows) -> Binned:
+        codes = np.empty((len(X), len(self.parts)), dtype=self.code_type)
+        for rows, block in blocks(X):
+            for j, part in enumerate(self.parts):
+                codes[rows, j] = part.codes(block)
+        return Binned(codes, self)
+
+    @cached_property
+    def code_type(self) -> Any:
+        most = max((part.n_bins for part in self.parts), default=0)
+        if most > 2**16:
+            raise ValueError(
+                f"A part of the spline lift has {most} bins; expected at most {2**16}. Merge rare "
+                "levels, or leave that column or pair out."
+            )
+        return np.uint8 if most <= 256 else np.uint16
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """Rows of a spline lift as codes, (n_rows, n_parts), which stand for rows of phi.
+
+    It behaves like that matrix in the products that training needs. units : (n_outputs,) a factor
+    on each of phi, or None; the larger it is, the weaker the penalty on that step.
+    """
+
+    codes: IntArray
+    lift: SplineLift
+    units: FloatArray | None = None
+
+    __array_ufunc__ = None
+    dtype = np.dtype(np.float64)  # of the matrix that it stands for
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.codes), self.lift.n_outputs
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> Binned:
+        return Binned(self.codes[rows], self.lift, self.units)
+
+    def __matmul__(self, right: FloatArray) -> FloatArray:
+        """(n_rows, n_outputs) @ (n_outputs, n) by looking up."""
+        out = np.zeros((len(self), *right.shape[1:]))
+        if self.units is not None:
+            right = (self.units * right.T).T
+        for part, steps, codes in self.by_part():
+            out += (part.bin_phi() @ right[steps])[codes]
+        return out
+
+    def __rmatmul__(self, left: FloatArray) -> FloatArray:
+        """(n, n_rows) @ (n_rows, n_outputs) by counting."""
+        rows = np.atleast_2d(left)
+        out = np.zeros((len(rows), self.lift.n_outputs))
+        for part, steps, codes in self.by_part():
+            at = codes.astype(np.intp)
+            sums = np.stack([np.bincount(at, row, part.n_bins) for row in rows])
+            out[:, steps] = sums @ part.bin_phi()
+        return self._in_units(out).reshape(*left.shape[:-1], self.lift.n_outputs)
+
+    def group_sums(self, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
+        """Weighted sum of the rows of each group, (n_groups, n_outputs), in one pass.
+
+        ``G @ self`` with G[g, i] = weight[i] where row i is of group g.
+        """
+        out = np.zeros((n_groups, self.lift.n_outputs))
+        for part, steps, codes in self.by_part():
+            mass = np.bincount(group * part.n_bins + codes, weight, n_groups * part.n_bins)
+            sums = mass.reshape(n_groups, part.n_bins)
+            out[:, steps] = sums @ part.bin_phi()
+        return self._in_units(out)
+
+    def _in_units(self, of_steps: FloatArray) -> FloatArray:
+        return of_steps if self.units is None else of_steps * self.units
+
+    def by_part(self) -> Iterator[tuple[Part, slice, IntArray]]:
+        for (part, steps), codes in zip(self.lift.by_part(), self.codes.T, strict=True):
+            yield part, steps, codes
+
+
+# --- fitting ---
+
+
+def fit_spline(
+    X: DenseRows,
+    weight: FloatArray,
+    n_levels: IntArray,
+    n_knots: int,
+    pairs: tuple[tuple[int, int], ...] = (),
+    has_missing: BoolArray | None = None,
+) -> SplineLift:
+    """Knots and bins from the rows ``X``, whose category j has ``n_levels[j]`` levels (0: a
+    number). Constant columns get no part; means are weighted. Of many rows, ``MOST_ROWS`` that
+    are evenly spread say enough. ``has_missing`` (n_columns,) tells of missing cells in rows that
+    are not at hand."""
+    chosen = np.arange(len(X))
+    if len(X) > MOST_ROWS:
+        chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
+    table, weight = numbers(X[chosen]), weight[chosen]
+    missing = np.isnan(table).any(axis=0)
+    missing = missing if has_missing is None else missing | has_missing
+    parts: list[Part] = []
+    for column in range(table.shape[1]):
+        part = (
+            _fit_levels(table, column, int(n_levels[column]), bool(missing[column]))
+            if n_levels[column]
+            else _fit_curve(table, column, n_knots, bool(missing[column]))
+        )
+        if part is not None:
+            parts.append(part)
+    parts.extend(_fit_pair(table, pair, n_levels) for pair in pairs)
+    return SplineLift(tuple(_centred(part, table, weight) for part in parts), table.shape[1])
+
+
+def _centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
+    """The part with the weighted mean of its phi over the rows that are not missing."""
+    mass = np.bincount(part.codes(X), weight, part.n_bins)
+    if isinstance(part, Curve):
+        mass[-1] = 0.0
+    elif isinstance(part, Levels):
+        mass[part.n_levels + part.has_missing :] = 0.0
+    else:
+        grid = mass.reshape(part.n_first, part.n_second)
+        grid[-1], grid[:, -1] = 0.0, 0.0
+    total = mass.sum()
+    mean = (mass / total) @ part.bin_phi() if total > 0.0 else part.mean
+    if isinstance(part, Curve) and part.has_missing:
+        mean[-1] = 0.0
+    return replace(part, mean=mean)
+
+
+def _fit_curve(X: FloatArray, column: int, n_knots: int, has_missing: bool) -> Curve | None:
+    x = X[:, column]
+    present = np.sort(x[~np.isnan(x)])
+    distinct = present[np.concatenate([[True], present[1:] > present[:-1]])] if len(present) else x
+    if len(present) == 0 or (len(distinct) < 2 and not has_missing):
+        return None
+    if len(distinct) < 2:  # present or missing is all that it tells
+        distinct = np.array([distinct[0], np.nextafter(distinct[0], np.inf)])
+    knots = _spread(present, distinct, n_knots)
+    values = distinct
+    if len(distinct) > MOST_BINS:
+        values = np.union1d(knots, _spread(present, distinct, MOST_BINS - len(knots)))
+    return Curve(column, knots, values, has_missing, np.zeros(len(knots) - 1 + has_missing))
+
+
+def _spread(present: FloatArray, distinct: FloatArray, most: int) -> FloatArray:
+    """At most so many of the distinct values: quantiles of the rows, and of the values.
+
+    A column that is mostly one value has nearly all quantiles there, and its shape elsewhere
+    would be lost.
+    """
+    if len(distinct) <= most:
+        return distinct
+    half = most // 2
+    by_row = np.linspace(0.0, 1.0, half) * (len(present) - 1)
+    # Half a step on: where every value is a row of its own the two interleave.
+    by_value = (np.arange(half) + 0.5) / half * (len(distinct) - 1)
+    return np.union1d(
+        present[np.round(by_row).astype(np.intp)], distinct[np.round(by_value).astype(np.intp)]
+    )
+
+
+def _fit_levels(X: FloatArray, column: int, n_levels: int, has_missing: bool) -> Levels | None:
+    x = X[:, column]
+    if len(np.unique(x[~np.isnan(x)])) + has_missing < 2:
+        return None
+    return Levels(column, n_levels, has_missing, np.zeros(n_levels + has_missing))
+
+
+def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> Pair:
+    sides = [_thresholds(X[:, column], int(n_levels[column])) for column in pair]
+    counts = [
+        (int(n_levels[column]) if cut is None else len(cut) + 1) + 1
+        for column, cut in zip(pair, sides, strict=True)
+    ]
+    n_steps = (counts[0] - 1) * (counts[1] - 1)
+    return Pair(pair, sides[0], sides[1], counts[0], counts[1], np.zeros(n_steps))
+
+
+def _thresholds(x: FloatArray, n_levels: int) -> FloatArray | None:
+    if n_levels:
+        return None
+    present = np.sort(x[~np.isnan(x)])
+    distinct = np.unique(present)
+    if len(distinct) <= PAIR_BINS:
+        return distinct[1:]
+    at = np.linspace(0.0, 1.0, PAIR_BINS + 1)[1:-1]
+    return np.unique(present[np.round(at * (len(present) - 1)).astype(np.intp)])

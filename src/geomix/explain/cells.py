@@ -1,0 +1,98 @@
+"""Rows in the user's words: raw cells to encoded rows and back.
+
+An encoded row holds numbers, codes of levels and NaN for missing (``table/schema.py``). What reads
+a model takes raw rows and answers in raw cells; this is the way both ways, and the place where
+names of columns and classes are looked up, with an error that lists what there is.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.model import GeometricMixture
+from geomix.table.frames import is_frame
+from geomix.table.schema import Table, numbers_table
+
+
+def table_of(model: GeometricMixture) -> Table:
+    """What the model's columns are."""
+    return numbers_table(model.columns) if model.table is None else model.table
+
+
+def encoded_rows(model: GeometricMixture, X: Any) -> FloatArray:
+    """A frame, an array or a sparse matrix of raw rows as (n_rows, n_columns) encoded ones."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    return np.asarray(model.encoded(X), dtype=np.float64)
+
+
+def encoded_row(model: GeometricMixture, x: Any) -> FloatArray:
+    """One raw row as (n_columns,): a list, a tuple, an array, a dict, a Series, a frame of one."""
+    if is_frame(x) or getattr(x, "ndim", 1) == 2:
+        rows = encoded_rows(model, x)
+        if len(rows) != 1:
+            raise ValueError(f"Got {len(rows)} rows; expected one.")
+        return rows[0]
+    if hasattr(x, "to_dict") and hasattr(x, "index"):
+        x = {str(name): cell for name, cell in x.to_dict().items()}
+    return table_of(model).encode_row(x)
+
+
+def decoded_row(model: GeometricMixture, encoded: FloatArray) -> dict[str, Any]:
+    """An encoded row as raw cells by column name; None where missing or of no known level."""
+    pairs = zip(table_of(model).columns, encoded.tolist(), strict=True)
+    return {column.name: _cell(column, value) for column, value in pairs}
+
+
+def _cell(column: Any, value: float) -> Any:
+    if np.isnan(value):
+        return None
+    if column.kind == "number":
+        return value
+    if 0 <= value < len(column.levels):
+        return column.levels[int(value)]
+    return "(other)" if column.has_other else None
+
+
+def class_code(model: GeometricMixture, label: Any) -> int:
+    """The place of a label among the model's classes."""
+    known = model.classes.tolist()
+    for code, one in enumerate(known):
+        if one == label or (not isinstance(one, str) and str(one) == label):
+            return code
+    raise ValueError(f"Got the class {label!r}; expected one of {reprlib.repr(known)}.")
+
+
+def class_codes(model: GeometricMixture, y: Any, n_rows: int) -> IntArray:
+    """Codes of one label for each row."""
+    y = np.asarray(y)
+    if y.shape != (n_rows,):
+        raise ValueError(f"Got y of shape {y.shape}; expected ({n_rows},), one label per row.")
+    if not len(y) or not np.isin(y, model.classes).all():
+        known = model.classes.tolist()
+        raise ValueError(f"y must hold at least one label, all of them among {known!r}.")
+    return np.searchsorted(model.classes, y)
+
+
+def column_place(model: GeometricMixture, column: Any) -> int:
+    """The place of a column, given by its name or by that place."""
+    names = model.columns
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, (int, np.integer)) and -len(names) <= column < len(names):
+        return int(column) % len(names)
+    raise ValueError(
+        f"Got the column {column!r}; expected one of {reprlib.repr(list(names))}, or a position."
+    )
+
+
+def column_places(model: GeometricMixture, columns: Iterable[Any]) -> list[int]:
+    """The places of several columns."""
+    if isinstance(columns, str):
+        columns = [columns]
+    return [column_place(model, one) for one in columns]

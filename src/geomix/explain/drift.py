@@ -1,0 +1,192 @@
+"""Drift as the model sees it: which plane answers for how many rows, then and now.
+
+Every row falls into one cell: the class that wins it and the strongest plane there. Under the
+hypothesis that both tables come from one population, twice the log-likelihood ratio of the
+counts,
+
+    G = 2 sum over tables and cells of  O log(O / E),
+
+is chi-squared with (cells in use - 1) degrees of freedom (the G-test). Small expected counts make
+that approximate; ``smallest_expected`` says how small. A cell's own share of G says where the
+drift is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.explain.cells import encoded_rows
+from geomix.explain.local_explanation import plane_places
+from geomix.model import GeometricMixture
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
+from geomix.table.row_views import blocks
+
+
+@dataclass(frozen=True)
+class PlaneDrift:
+    """A plane's cell: counts, shares of the rows, their difference, and its part of G."""
+
+    label: Any
+    plane: int
+    member: int
+    n_reference: int
+    n_new: int
+    share_reference: float
+    share_new: float
+    change: float
+    g: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """g, degrees, p_value : of the G-test;  smallest_expected : count of a cell in use
+    confidence_reference, confidence_new : mean probability of the answers
+    planes : a line for each plane, the largest parts of G first
+    """
+
+    g: float
+    degrees: int
+    p_value: float
+    smallest_expected: float
+    n_reference: int
+    n_new: int
+    confidence_reference: float
+    confidence_new: float
+    planes: tuple[PlaneDrift, ...]
+
+    def to_frame(self) -> Any:
+        return frame_of([asdict(one) for one in self.planes], HEADINGS)
+
+    def to_dict(self) -> dict[str, Any]:
+        told: dict[str, Any] = plain(asdict(self))
+        return told
+
+    def to_html(self) -> str:
+        return html_of("drift", [self._table()])
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        return str(self._table())
+
+    def _table(self) -> SmallTable:
+        title = (
+            f"G = {self.g:.4g} with {self.degrees} degrees of freedom, p = {self.p_value:.3g}; "
+            f"{self.n_reference} rows against {self.n_new}; mean confidence "
+            f"{self.confidence_reference:.1%} against {self.confidence_new:.1%}"
+        )
+        rows = tuple(tuple(asdict(one).values()) for one in self.planes)
+        return SmallTable(title, HEADINGS, rows)
+
+
+HEADINGS = (
+    "label",
+    "plane",
+    "member",
+    "n_reference",
+    "n_new",
+    "share_reference",
+    "share_new",
+    "change",
+    "g",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """rows : (P,) by the strongest plane of the class that wins them;  confidence : mean
+    probability of the answers"""
+
+    rows: IntArray
+    confidence: float
+
+    def __add__(self, other: CellCounts) -> CellCounts:
+        n_mine, n_its = int(self.rows.sum()), int(other.rows.sum())
+        total = n_mine * self.confidence + n_its * other.confidence
+        return CellCounts(self.rows + other.rows, total / max(n_mine + n_its, 1))
+
+
+def cell_counts(model: GeometricMixture, X: Any) -> CellCounts:
+    """What ``compare`` needs to know of a table, small enough to be kept."""
+    encoded = encoded_rows(model, X)
+    rows, confidence = np.zeros(model.planes.n_planes, dtype=np.intp), 0.0
+    for _, block in blocks(encoded):
+        rows += _cell_counts(model, block)
+        confidence += float(model.answer("predict_proba", block).max(axis=1).sum())
+    return CellCounts(rows, confidence / max(len(encoded), 1))
+
+
+def compare(model: GeometricMixture, X_reference: Any, X_new: Any) -> Drift:
+    """Drift from ``X_reference`` to ``X_new`` in the model's own cells."""
+    return compare_counts(model, cell_counts(model, X_reference), cell_counts(model, X_new))
+
+
+def compare_counts(model: GeometricMixture, reference: CellCounts, new: CellCounts) -> Drift:
+    """The same from counts alone, which a model can remember of the rows it was trained on."""
+    for name, one in (("X_reference", reference), ("X_new", new)):
+        if not one.rows.sum():
+            raise ValueError(f"{name} has no rows.")
+    counts = np.stack([reference.rows, new.rows])
+    by_cell = _g_by_cell(counts)
+    used = counts.sum(axis=0) > 0
+    degrees = max(int(used.sum()) - 1, 0)
+    g = float(by_cell.sum())
+    sums = counts.sum(axis=1)
+    expected = np.outer(sums, counts.sum(axis=0)) / counts.sum()
+    return Drift(
+        g,
+        degrees,
+        float(chdtrc(degrees, g)) if degrees else 1.0,
+        float(expected[:, used].min()),
+        int(sums[0]),
+        int(sums[1]),
+        reference.confidence,
+        new.confidence,
+        _lines(model, counts, by_cell),
+    )
+
+
+def _cell_counts(model: GeometricMixture, encoded: FloatArray) -> IntArray:
+    """Rows by the strongest plane of the class that wins them, (P,)."""
+    code = model.answer("class_scores", encoded).argmax(axis=1)
+    A = model.answer("responsibilities", encoded)
+    own = np.where(model.planes.class_of == code[:, None], A, -1.0)
+    return np.bincount(own.argmax(axis=1), minlength=model.planes.n_planes)
+
+
+def _g_by_cell(counts: IntArray) -> FloatArray:
+    """(P,) parts of G; a count of zero adds nothing."""
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(counts > 0, counts * np.log(counts / expected), 0.0)
+    by_cell: FloatArray = 2.0 * parts.sum(axis=0)
+    return by_cell
+
+
+def _lines(
+    model: GeometricMixture, counts: IntArray, by_cell: FloatArray
+) -> tuple[PlaneDrift, ...]:
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    plane_of, member_of = plane_places(model)
+    labels = model.classes.tolist()
+    lines = [
+        PlaneDrift(
+            labels[int(model.planes.class_of[p])],
+            int(plane_of[p]),
+            int(member_of[p]),
+            int(counts[0, p]),
+            int(counts[1, p]),
+            float(shares[0, p]),
+            float(shares[1, p]),
+            float(shares[1, p] - shares[0, p]),
+            float(by_cell[p]),
+        )
+        for p in np.argsort(-by_cell, kind="stable")
+    ]
+    return tuple(lines)

@@ -1,0 +1,294 @@
+"""Editing a model by hand, each edit with the exact change that it makes.
+
+    without_plane(c, m)      s_c falls by - log(1 - a_cm(x)) / k
+    merge_planes(c, {m})     the planes m become one, z = sum_m q_m z_m + H(q) / k with shares q;
+                             the soft-OR over them falls by KL(q || a(x)) / k, a their shares in it:
+                             never rises, and stays where the shares are as at x
+    with_priors(...)         s_c / T rises by log(new share of c / old share of c)
+    merge([a, b], weights)   s_c = log(sum_i w_i exp(k s_c^i)) / k: the soft-OR of models is a model
+
+An ``Edit`` holds the new model, which lists the edit in ``edits``. ``change(X)`` says by how much
+the calibrated class scores s_c / T of rows change, by these formulas: from the model before alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.core.lifts import IdentityLift, PassThrough, Standardize
+from geomix.core.planes import Planes, class_starts
+from geomix.core.pooling import soft_or
+from geomix.core.spline import SplineLift
+from geomix.explain.cells import class_code, encoded_rows
+from geomix.model import GeometricMixture
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """before, model : the model as it was and as it is now;  what : the edit in words
+    change(X) : (n, C) by how much s_c / T rises, by the edit's formula."""
+
+    before: GeometricMixture
+    model: GeometricMixture
+    what: str
+    formula: Callable[[Any], FloatArray]
+
+    def change(self, X: Any) -> FloatArray:
+        return self.formula(encoded_rows(self.before, X))
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def without_plane(model: GeometricMixture, label: Any, plane: int) -> Edit:
+    """The model without one plane of a class that has several."""
+    code, index = _plane_index(model, label, plane)
+    planes = model.planes
+    if planes.per_class[code] == 1:
+        raise ValueError(f"Class {label!r} has one plane, which it needs; drop the class's rows.")
+    kept = np.delete(np.arange(planes.n_planes), index)
+    edited = _with_planes(model, planes.weights[kept], planes.biases[kept], _fewer(planes, code, 1))
+
+    def formula(encoded: FloatArray) -> FloatArray:
+        # log(1 - a) as a difference of soft-ORs: an a of nearly one has no digits left.
+        Z = model.answer("plane_scores", encoded)
+        own = np.flatnonzero(planes.class_of == code)
+        fall = _soft_or(model, Z[:, own[own != index]]) - _soft_or(model, Z[:, own])
+        return _of_class(model, code, fall)
+
+    logged = edited.with_edit("without_plane", label=_plain(label), plane=int(plane))
+    return Edit(model, logged, f"without plane {plane} of {label}", formula)
+
+
+def merge_planes(
+    model: GeometricMixture, label: Any, planes: Sequence[int], shares: Any = None
+) -> Edit:
+    """The model with several planes of a class made one.
+
+    shares : of the planes in the new one (None: equal); usage from ``explain_global`` suits.
+    """
+    indices = [_plane_index(model, label, plane)[1] for plane in planes]
+    code = class_code(model, label)
+    if len(set(indices)) < 2 or len(set(indices)) < len(indices):
+        raise ValueError(f"Got planes={list(planes)!r}; expected at least two different ones.")
+    q = np.ones(len(indices)) if shares is None else np.asarray(shares, dtype=float)
+    if q.shape != (len(indices),) or not (q > 0.0).all() or not np.isfinite(q).all():
+        raise ValueError(f"Got shares={shares!r}; expected {len(indices)} positive numbers.")
+    q = q / q.sum()
+    old, k = model.planes, model.sharpness
+    entropy = -float(q @ np.log(q)) / k
+    weights, biases = old.weights.copy(), old.biases.copy()
+    weights[indices[0]] = q @ old.weights[indices]
+    biases[indices[0]] = q @ old.biases[indices] + entropy
+    kept = np.delete(np.arange(old.n_planes), indices[1:])
+    fewer = _fewer(old, code, len(indices) - 1)
+    edited = _with_planes(model, weights[kept], biases[kept], fewer)
+
+    def formula(encoded: FloatArray) -> FloatArray:
+        Z = model.answer("plane_scores", encoded)
+        own = np.flatnonzero(old.class_of == code)
+        one = Z[:, indices] @ q + entropy  # the set's soft-OR less KL(q || a) / k
+        after = np.column_stack([one, Z[:, np.setdiff1d(own, indices)]])
+        return _of_class(model, code, _soft_or(model, after) - _soft_or(model, Z[:, own]))
+
+    names = ", ".join(map(str, planes))
+    logged = edited.with_edit(
+        "merge_planes", label=_plain(label), planes=[*map(int, planes)], shares=q.tolist()
+    )
+    return Edit(model, logged, f"planes {names} of {label} merged into one", formula)
+
+
+def with_priors(
+    model: GeometricMixture, priors: Mapping[Any, float], before: Mapping[Any, float] | None = None
+) -> Edit:
+    """The model for a population with other shares of the classes.
+
+    priors : the new shares by label, of all classes;  before : those of the training rows (None:
+    as the model remembers them). Bayes' rule: p_c becomes proportional to p_c new_c / old_c.
+    """
+    new = _shares(model, priors, "priors")
+    if before is None and model.class_shares is None:
+        raise ValueError(
+            "This model does not remember its training shares; pass before={label: share, ...}."
+        )
+    old = np.asarray(model.class_shares) if before is None else _shares(model, before, "before")
+    rise = np.log(new) - np.log(old)
+    planes = model.planes.with_class_bias(model.temperature * rise)
+    shares = (new / new.sum()).tolist()
+    edited = replace(model, planes=planes, training=_with_shares(model, shares))
+
+    def formula(encoded: FloatArray) -> FloatArray:
+        return np.repeat(rise[None, :], len(encoded), axis=0)
+
+    logged = edited.with_edit("with_priors", shares=shares)
+    return Edit(model, logged, f"with priors {dict(priors)}", formula)
+
+
+def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricMixture:
+    """One model whose class scores are the soft-OR of several models'.
+
+    weights : of the models (None: equal). They must know the same classes and columns, have the
+    same sharpness and temperature (see ``with_temperature``) and one kind of lift, linear or
+    spline.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from geomix import GeometricMixtureClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = GeometricMixtureClassifier(lift="linear", calibrate=False, random_state=0)
+    >>> parts = [clf.fit(X[i::2], y[i::2]).model_ for i in (0, 1)]
+    >>> merge(parts).planes.per_class.tolist() == [
+    ...     a + b for a, b in zip(*(m.planes.per_class for m in parts))]
+    True
+    """
+    models = list(models)
+    if len(models) < 2:
+        raise ValueError(f"Got {len(models)} models; expected at least two.")
+    w = np.ones(len(models)) if weights is None else np.asarray(weights, dtype=float)
+    if w.shape != (len(models),) or not (w > 0.0).all() or not np.isfinite(w).all():
+        raise ValueError(f"Got weights={weights!r}; expected {len(models)} positive numbers.")
+    _check_alike(models)
+    first = models[0]
+    shift = np.log(w / w.sum()) / first.sharpness
+    joined = _joined_splines(models) if first.lift.kind == "spline" else _joined_lines(models)
+    standardize, lift, parts = joined
+    shifted = [replace(one, biases=one.biases + s) for one, s in zip(parts, shift, strict=True)]
+    order = np.argsort(np.concatenate([one.class_of for one in shifted]), kind="stable")
+    per_class: IntArray = np.sum([one.per_class for one in shifted], axis=0)
+    planes = Planes(
+        np.concatenate([one.weights for one in shifted])[order],
+        np.concatenate([one.biases for one in shifted])[order],
+        class_starts(per_class),
+    )
+    merged = replace(first, standardize=standardize, lift=lift, planes=planes)
+    return replace(merged, training=_with_shares(first, None)).with_edit(
+        "merge", weights=(w / w.sum()).tolist()
+    )
+
+
+def _with_shares(model: GeometricMixture, shares: list[float] | None) -> dict[str, Any]:
+    return {**(model.training or {}), "class_shares": shares}
+
+
+def _plain(label: Any) -> Any:
+    """A label as the edit log keeps it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _joined_lines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes]]:
+    """Planes over the (expanded) columns themselves, which all models share; scaled as in the
+    first, for the sake of numbers of ordinary size."""
+    first = models[0].standardize
+    kept = np.unique(np.concatenate([one.standardize.kept for one in models]))
+    mean, scale = np.zeros(first.n_columns), np.ones(first.n_columns)
+    for one in reversed(models):
+        known = one.standardize
+        mean[known.kept], scale[known.kept] = known.mean, known.scale
+    standardize = Standardize(kept, mean[kept], scale[kept], None, first.n_columns)
+    parts = []
+    for one in models:
+        own = one.standardize
+        W = own.unrotated(one.planes.weights)
+        raw = np.zeros((len(W), first.n_columns))
+        raw[:, own.kept] = W / own.scale
+        # w (x - m) / s = w/s (x - m0) + w/s (m0 - m)
+        centre = np.zeros(first.n_columns)
+        centre[own.kept] = own.mean
+        biases = one.planes.biases + raw @ (mean - centre)
+        parts.append(replace(one.planes, weights=raw[:, kept] * scale[kept], biases=biases))
+    return standardize, IdentityLift(len(kept)), parts
+
+
+def _joined_splines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes]]:
+    """The parts of all lifts side by side; a plane has no weight on the parts of the others."""
+    lifts = [one.lift for one in models]
+    assert all(isinstance(one, SplineLift) for one in lifts)
+    parts = tuple(part for lift in lifts for part in lift.parts)  # type: ignore[union-attr]
+    lift = SplineLift(parts, len(models[0].columns))
+    made, start = [], 0
+    for one in models:
+        weights = np.zeros((one.planes.n_planes, lift.n_outputs))
+        weights[:, start : start + one.planes.n_inputs] = one.planes.weights
+        start += one.planes.n_inputs
+        made.append(replace(one.planes, weights=weights))
+    return PassThrough(len(models[0].columns)), lift, made
+
+
+def _check_alike(models: list[GeometricMixture]) -> None:
+    first = models[0]
+    for one in models:
+        if one.lift.kind == "fourier" or one.lift.kind != first.lift.kind:
+            raise ValueError("Models to merge need one kind of lift, linear or spline.")
+        if one.planes.n_members > 1:
+            raise ValueError("A committee is a mean of soft-ORs, which no soft-OR can be part of.")
+        if one.columns != first.columns or one.table != first.table:
+            raise ValueError("Models to merge need the same columns, with the same levels.")
+        if one.classes.tolist() != first.classes.tolist():
+            raise ValueError("Models to merge need the same classes.")
+        if (one.sharpness, one.temperature) != (first.sharpness, first.temperature):
+            raise ValueError(
+                f"Models to merge need one sharpness and temperature; got {one.sharpness:g} and "
+                f"{one.temperature:g} beside {first.sharpness:g} and {first.temperature:g}. Use "
+                "model.with_temperature(...), and calibrate the merged model."
+            )
+        expands = [
+            None if m.expand is None else (m.expand.column_of.tolist(), m.expand.shows.tolist())
+            for m in (one, first)
+        ]
+        if expands[0] != expands[1]:
+            raise ValueError("Models to merge need missing cells in the same columns of training.")
+
+
+def _plane_index(model: GeometricMixture, label: Any, plane: int) -> tuple[int, int]:
+    code = class_code(model, label)
+    if model.planes.n_members > 1:
+        raise ValueError(
+            "A committee's members need equally many planes, so no single one can be edited; fit "
+            "with n_members=1."
+        )
+    n_planes = int(model.planes.per_class[code])
+    if not isinstance(plane, (int, np.integer)) or not 0 <= plane < n_planes:
+        raise ValueError(f"Got plane {plane!r} of {label!r}; expected one of 0 to {n_planes - 1}.")
+    return code, int(model.planes.class_start[code] + plane)
+
+
+def _soft_or(model: GeometricMixture, Z: FloatArray) -> FloatArray:
+    """Of some planes' scores, (n, m) -> (n,)."""
+    return soft_or(Z, class_starts([Z.shape[1]]), model.sharpness)[:, 0]
+
+
+def _of_class(model: GeometricMixture, code: int, rise: FloatArray) -> FloatArray:
+    """(n, C) changes of s / T where one class's score rises by so much, (n,)."""
+    change = np.zeros((len(rise), model.planes.n_classes))
+    change[:, code] = rise / model.temperature
+    return change
+
+
+def _fewer(planes: Planes, code: int, n: int) -> IntArray:
+    per_class = planes.per_class.copy()
+    per_class[code] -= n
+    return class_starts(per_class)
+
+
+def _with_planes(
+    model: GeometricMixture, weights: FloatArray, biases: FloatArray, class_start: IntArray
+) -> GeometricMixture:
+    return replace(model, planes=Planes(weights, biases, class_start))
+
+
+def _shares(model: GeometricMixture, given: Mapping[Any, float], name: str) -> FloatArray:
+    labels = model.classes.tolist()
+    shares = np.full(len(labels), np.nan)
+    for label, share in given.items():
+        shares[class_code(model, label)] = share
+    if not (shares > 0.0).all() or not np.isfinite(shares).all():
+        raise ValueError(
+            f"Got {name}={dict(given)!r}; expected a positive share of each of {labels!r}."
+        )
+    return shares / shares.sum()

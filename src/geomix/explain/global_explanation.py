@@ -1,0 +1,261 @@
+"""What a model is: ``explain_global``.
+
+Plane cards, the shape that every column has in every plane, findings, and, with rows, how much
+each column matters. A model keeps nothing of its training rows (so a model file tells nothing of
+them either): whatever needs rows is made from the rows given, and is None without them. Give
+rows that training has not seen, and purity, calibration and errors are those to expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray
+from geomix.explain import contributions, findings
+from geomix.explain.additive_form import Additive, additive
+from geomix.explain.cells import class_codes, encoded_rows
+from geomix.explain.plane_cards import AnsweredRows, PlaneCard, answered_rows, plane_cards
+from geomix.explain.shapes import NumberShape, Shape
+from geomix.model import GeometricMixture
+from geomix.table.printing import SmallTable, frame_of, html_of, plain
+
+CARDS_SHOWN = 24
+LINE_REACH = 2.0  # standard deviations to either side of the mean that a line is drawn for
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCurves:
+    """The shape of one column in every plane, in the column's own units.
+
+    kind : "number" or "category";  x : (K,) knots, or two points of a straight line, or None
+    levels : names of a category's levels, or None
+    values : (P, K) or (P, L) what the column adds to each plane's score, less the classes' mean
+    missing : (P,) what a missing cell adds
+    by_class : (C, K) or (C, L) and missing_by_class : (C,) the mean over a class's planes, weighted
+        by their usage where rows were given
+    is_straight : whether the shape goes on as a line beyond ``x``; otherwise it is flat there
+    """
+
+    column: str
+    kind: str
+    x: FloatArray | None
+    levels: tuple[str, ...] | None
+    values: FloatArray
+    missing: FloatArray
+    by_class: FloatArray
+    missing_by_class: FloatArray
+    is_straight: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "column": self.column,
+            "kind": self.kind,
+            "x": plain(self.x),
+            "levels": plain(self.levels),
+            "values": plain(self.values),
+            "missing": plain(self.missing),
+            "by_class": plain(self.by_class),
+            "missing_by_class": plain(self.missing_by_class),
+            "is_straight": self.is_straight,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalExplanation:
+    """A model as plane cards, curves and findings.
+
+    lift, n_members, sharpness, temperature : of the model
+    is_exact : False for a Fourier model, whose cards are approximations and whose curves are none
+    n_rows : rows that the facts come from, or None;  accuracy : on them, if labelled
+    cards : one for each plane, in plane order;  curves : one for each column
+    importances : (n_columns,) mean size of a column's contribution to the margin between winner and
+        runner-up, over the rows; None without rows or for a Fourier model
+    findings : see docs/findings.md
+    """
+
+    classes: tuple[Any, ...]
+    columns: tuple[str, ...]
+    lift: str
+    n_members: int
+    sharpness: float
+    temperature: float
+    is_exact: bool
+    n_rows: int | None
+    accuracy: float | None
+    cards: tuple[PlaneCard, ...]
+    curves: tuple[ColumnCurves, ...]
+    importances: FloatArray | None
+    findings: tuple[findings.Finding, ...]
+
+    def curve(self, column: str) -> ColumnCurves:
+        """The curves of one column, by its name."""
+        for one in self.curves:
+            if one.column == column:
+                return one
+        raise KeyError(
+            f"No curves of {column!r}; there are those of {[c.column for c in self.curves]}"
+        )
+
+    def to_frame(self) -> Any:
+        """A pandas frame with a line for each plane."""
+        return frame_of([self._record(card) for card in self.cards], CARD_HEADINGS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        importances = None
+        if self.importances is not None:
+            importances = dict(zip(self.columns, self.importances.tolist(), strict=True))
+        return {
+            "classes": plain(list(self.classes)),
+            "columns": list(self.columns),
+            "lift": self.lift,
+            "n_members": self.n_members,
+            "sharpness": self.sharpness,
+            "temperature": self.temperature,
+            "is_exact": self.is_exact,
+            "n_rows": self.n_rows,
+            "accuracy": self.accuracy,
+            "cards": [card.to_dict() for card in self.cards],
+            "curves": [one.to_dict() for one in self.curves],
+            "importances": importances,
+            "findings": [one.to_dict() for one in self.findings],
+        }
+
+    def to_html(self) -> str:
+        """Tables of cards, columns and findings, everything escaped."""
+        return html_of("global", self._tables(len(self.cards)))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self._tables(CARDS_SHOWN)))
+
+    def _record(self, card: PlaneCard) -> dict[str, Any]:
+        told = {name: getattr(card, name, None) for name in CARD_HEADINGS}
+        strongest = [f"{one.column} ({one.direction})" for one in card.columns]
+        return told | {"columns": ", ".join(strongest)}
+
+    def _tables(self, most_cards: int) -> list[SmallTable]:
+        cards = self.cards[:most_cards]
+        left_out = len(self.cards) - len(cards)
+        rest = f", {left_out} more not shown" if left_out else ""
+        of_rows = "" if self.n_rows is None else f", on {self.n_rows} rows"
+        about = "" if self.is_exact else "; strengths are local approximations"
+        title = f"{len(self.cards)} planes of a {self.lift} model{of_rows}{rest}{about}"
+        lines = [tuple(self._record(card)[name] for name in CARD_HEADINGS) for card in cards]
+        tables = [SmallTable(title, CARD_HEADINGS, tuple(lines))]
+        if self.importances is not None:
+            order = np.argsort(-self.importances, kind="stable")[:most_cards]
+            strongest = tuple((self.columns[j], float(self.importances[j])) for j in order)
+            tables.append(SmallTable("Columns", ("column", "mean contribution"), strongest))
+        if self.findings:
+            found = tuple((one.code, one.message) for one in self.findings)
+            tables.append(SmallTable("Findings", ("code", "finding"), found))
+        return tables
+
+
+CARD_HEADINGS = (
+    "label",
+    "plane",
+    "member",
+    "usage",
+    "own_usage",
+    "n_rows",
+    "purity",
+    "confidence",
+    "calibration_error",
+    "error_share",
+    "columns",
+)
+
+
+def explain_global(
+    model: GeometricMixture,
+    X: Any = None,
+    y: Any = None,
+    *,
+    n_columns: int = 5,
+    ignore: Iterable[str] = (),
+) -> GlobalExplanation:
+    """Explain the model: from itself, from rows ``X`` (usage, typical rows, importances) and from
+    their labels ``y`` (purity, calibration, errors).
+
+    n_columns : strongest columns on each card;  ignore : numbers of findings not to report.
+    """
+    if X is None and y is not None:
+        raise ValueError("y was given without X; pass both, X alone, or neither.")
+    rows = None
+    if X is not None:
+        encoded = encoded_rows(model, X)
+        codes = None if y is None else class_codes(model, y, len(encoded))
+        rows = answered_rows(model, encoded, codes)
+    cards = plane_cards(model, rows, n_columns)
+    form = None if model.lift.kind == "fourier" else additive(model)
+    accuracy = None
+    if rows is not None and rows.y is not None:
+        accuracy = float((rows.predicted == rows.y).mean())
+    return GlobalExplanation(
+        tuple(model.classes.tolist()),
+        model.columns,
+        model.lift.kind,
+        model.planes.n_members,
+        model.sharpness,
+        model.temperature,
+        form is not None,
+        None if rows is None else len(rows.encoded),
+        accuracy,
+        cards,
+        () if form is None else _curves(form.centred(), cards),
+        None if form is None or rows is None else _importances(form, rows),
+        findings.find(model, cards, rows, ignore),
+    )
+
+
+def _importances(form: Additive, rows: AnsweredRows) -> FloatArray:
+    runner_up = rows.P.copy()
+    runner_up[np.arange(len(runner_up)), rows.predicted] = -1.0
+    parts = contributions.exact(form, rows.encoded, rows.predicted, runner_up.argmax(axis=1))
+    sizes: FloatArray = np.abs(parts.by_column).mean(axis=0)
+    return sizes
+
+
+def _curves(form: Additive, cards: tuple[PlaneCard, ...]) -> tuple[ColumnCurves, ...]:
+    share = _plane_shares(form, cards)
+    return tuple(_curve(shape, share) for shape in form.shapes)
+
+
+def _plane_shares(form: Additive, cards: tuple[PlaneCard, ...]) -> FloatArray:
+    """(C, P) weights of a class's planes in its mean curve; one in sum."""
+    used = np.array([1.0 if card.usage is None else card.usage for card in cards])
+    own = form.planes.class_of == np.arange(form.planes.n_classes)[:, None]
+    weight = own * used
+    empty = weight.sum(axis=1) == 0.0
+    weight[empty] = own[empty]
+    shares: FloatArray = weight / weight.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _curve(shape: Shape, share: FloatArray) -> ColumnCurves:
+    if isinstance(shape, NumberShape):
+        x, is_straight = shape.knots, bool(shape.outer.any())
+        if len(x) == 1:
+            x = x[0] + LINE_REACH * shape.scale * np.array([-1.0, 1.0])
+        values, levels = shape(x).T, None
+    else:
+        x, levels, values, is_straight = None, shape.levels, shape.values, False
+    return ColumnCurves(
+        shape.name,
+        shape.kind,
+        x,
+        levels,
+        values,
+        shape.missing,
+        share @ values,
+        share @ shape.missing,
+        is_straight,
+    )

@@ -1,0 +1,149 @@
+"""The shape of one column in every plane: what its cells add to the planes' scores.
+
+A number is piecewise linear, with slopes of its own outside its knots; so it holds straight lines
+and curves alike. A category has a value for each level. A missing cell has a value of its own.
+
+Shapes: P planes, K knots, L levels; cells are encoded (``table/schema.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.core.spline_parts import Pair
+
+
+@dataclass(frozen=True, eq=False)
+class NumberShape:
+    """A number: piecewise linear through (knots, values), with slopes of its own outside.
+
+    knots : (K,) ascending;  values : (P, K);  outer : (P, 2) slopes before and after;
+    missing : (P,);  scale : standard deviation over the training rows (1 if unknown).
+    """
+
+    column: int
+    name: str
+    knots: FloatArray
+    values: FloatArray
+    outer: FloatArray
+    missing: FloatArray
+    scale: float
+    kind = "number"
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """(n,) cells -> (n, P)."""
+        absent = np.isnan(x)
+        at = np.where(absent, self.knots[0], x)
+        low, high = self.knots[0], self.knots[-1]
+        out = self._inner(np.clip(at, low, high))
+        out += np.minimum(at - low, 0.0)[:, None] * self.outer[:, 0]
+        out += np.maximum(at - high, 0.0)[:, None] * self.outer[:, 1]
+        out[absent] = self.missing
+        return out
+
+    def _inner(self, x: FloatArray) -> FloatArray:
+        if len(self.knots) == 1:
+            return np.repeat(self.values.T, len(x), axis=0)
+        left = np.searchsorted(self.knots[1:-1], x, "right")
+        start, end = self.knots[left], self.knots[left + 1]
+        with np.errstate(over="ignore"):  # knots may lie further apart than the largest float
+            unit = np.where(np.isinf(end - start), 0.25, 1.0)
+        part = ((x * unit - start * unit) / (end * unit - start * unit))[:, None]
+        return self.values.T[left] * (1.0 - part) + self.values.T[left + 1] * part
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """(P, K + 1): before the first knot, between knots, after the last."""
+        with np.errstate(over="ignore"):
+            inner = np.diff(self.values, axis=1) / np.diff(self.knots)
+        return np.column_stack([self.outer[:, 0], inner, self.outer[:, 1]])
+
+    @property
+    def spread(self) -> FloatArray:
+        """(P,) half the range of a curve, or what a straight line gains in one deviation."""
+        half = np.ptp(self.values, axis=1) / 2.0
+        return np.maximum(half, np.abs(self.outer).max(axis=1) * self.scale)
+
+    @property
+    def direction(self) -> IntArray:
+        """(P,) 1 where a plane's score rises with the column, -1 where it falls, 0 neither."""
+        rises, falls = (self.slopes >= 0.0).all(axis=1), (self.slopes <= 0.0).all(axis=1)
+        return np.where(rises == falls, 0, np.where(rises, 1, -1))
+
+    def plus(self, other: Any) -> NumberShape:
+        """The sum of two shapes of the same column."""
+        knots = np.union1d(self.knots, other.knots)
+        return replace(
+            self,
+            knots=knots,
+            values=(self(knots) + other(knots)).T,
+            outer=self.outer + other.outer,
+            missing=self.missing + other.missing,
+        )
+
+    def minus(self, mean: FloatArray) -> NumberShape:
+        """The shapes less one that is common to all planes: ``mean`` (P,) weights of planes."""
+        return replace(
+            self,
+            values=self.values - mean @ self.values,
+            outer=self.outer - mean @ self.outer,
+            missing=self.missing - mean @ self.missing,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LevelShape:
+    """A category: a value for each level, (P, L), and for missing, (P,); unknown adds nothing."""
+
+    column: int
+    name: str
+    levels: tuple[str, ...]
+    values: FloatArray
+    missing: FloatArray
+    kind = "category"
+    scale = 1.0
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """(n,) codes -> (n, P)."""
+        known = (x >= 0.0) & (x < len(self.levels))
+        out = self.values.T[np.where(known, x, 0).astype(np.intp)] * known[:, None]
+        out[np.isnan(x)] = self.missing
+        return out
+
+    @property
+    def spread(self) -> FloatArray:
+        return np.ptp(self.values, axis=1) / 2.0
+
+    @property
+    def direction(self) -> IntArray:
+        return np.zeros(len(self.values), dtype=np.intp)
+
+    def plus(self, other: Any) -> LevelShape:
+        values, missing = self.values + other.values, self.missing + other.missing
+        return replace(self, values=values, missing=missing)
+
+    def minus(self, mean: FloatArray) -> LevelShape:
+        return replace(
+            self,
+            values=self.values - mean @ self.values,
+            missing=self.missing - mean @ self.missing,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairShape:
+    """What two columns add together: a value for each cell of their grid, (P, n_cells)."""
+
+    part: Pair
+    values: FloatArray
+
+    def __call__(self, encoded: FloatArray) -> FloatArray:
+        return self.values.T[self.part.codes(encoded)]
+
+
+Shape: TypeAlias = "NumberShape | LevelShape"

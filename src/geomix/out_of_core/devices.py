@@ -1,0 +1,64 @@
+"""A fit on arrays that live on some device: torch, CuPy, JAX, or anything of the array API.
+
+The survey and the choice on a sample run on the host; every pass of the final training runs
+where the rows are (``arrayapi.terms``), and only parameters and sums travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from geomix.core.array_api import CELLS_PER_BLOCK, Like, features, slices, terms, to_numpy
+from geomix.core.objective import BatchTerms
+from geomix.core.planes import Planes
+from geomix.core.row_sums import Sums, tree_sum
+from geomix.out_of_core.feature_map import Way
+from geomix.out_of_core.survey import Part, Survey, labels_and_weights, survey_part
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """Rows of an array on some device: surveyed on the host, descended on where they are."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+    is_exact: bool = True
+
+    def survey(self, seed: int, categorical_features: Any) -> Survey:
+        part = Part(to_numpy(self.X), self.y, self.weight)
+        return survey_part(part, 0, seed, categorical_features)
+
+    def sums(self, way: Way) -> AbstractContextManager[Sums]:
+        return nullcontext(_ArraySums(self, way))
+
+
+class _ArraySums:
+    """Sums of rows that are worked out where the rows are."""
+
+    def __init__(self, source: ArraySource, way: Way) -> None:
+        X, like = source.X, Like(source.X)
+        y, weight, used = labels_and_weights(Part(source.X, source.y, source.weight))
+        codes = way.classes.codes(y)
+        if way.class_weight is not None:
+            weight = weight * way.class_weight[codes]
+        if used is not None:
+            X = like.xp.take(X, like.integers(used), axis=0)
+        self._way, self._X = way, X
+        self._y, self._weight = like.integers(codes), like.floats(weight)
+
+    def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
+        return tree_sum(
+            terms(planes, sharpness, Phi, y, weight, label_smoothing)
+            for Phi, y, weight in self._blocks()
+        )
+
+    def _blocks(self) -> Iterator[tuple[Any, Any, Any]]:
+        way = self._way
+        size = max(CELLS_PER_BLOCK // max(way.lift.n_outputs, 1), 256)
+        for at in slices(self._X.shape[0], size):
+            Phi = features(self._X[at, :], way.expand, way.standardize, way.lift)
+            yield Phi, self._y[at], self._weight[at]

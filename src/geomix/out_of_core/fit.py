@@ -1,0 +1,294 @@
+"""A fit that never has all rows in memory: survey, choose on a sample, descend over sums.
+
+    survey   one look at every row: columns, levels, classes, moments, a sample
+    choose   lift, planes and penalty compete on the sample, as in any fit; the winner is trained
+             there, which is where the next step starts
+    descend  L-BFGS over the sums of all rows, with the usage penalty frozen per stage
+    answer   an ordinary ``GeometricMixture``
+
+A ``Source`` knows where the rows are: files, a cluster, arrays on some device. Rows are not
+merged where they repeat, and no committee is trained.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.core.planes import Planes
+from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
+from geomix.errors import InvalidParameterError
+from geomix.model import GeometricMixture
+from geomix.out_of_core.feature_map import Way, known_from, way_for
+from geomix.out_of_core.survey import Part, Survey, survey_part
+from geomix.search.fit import SampleFit, class_shares, fit_sample, watch_until
+from geomix.search.folds import Snapshot, Watch
+from geomix.table.columns import missing_error
+from geomix.table.labels import unitless
+from geomix.table.row_views import all_rows
+from geomix.training.data_checks import warn_about
+from geomix.training.deadline import Deadline
+from geomix.training.history import History, Record
+from geomix.training.loop import train_on_sums
+from geomix.training.progress import ProgressLine
+from geomix.training.recipe import Recipe
+from geomix.training.rows import ColumnRange, Rows
+
+# A sample of at most this share of the rows has taught the planes so little that it may judge
+# them: the temperature then comes from the final planes, and not from those of the choice.
+SHARE_TO_JUDGE_BY = 0.1
+
+
+class Source(Protocol):
+    """Where the rows are. ``sums`` is entered once, for as many passes as training takes.
+
+    is_exact : whether sums have to be the same however the rows are cut into parts.
+    """
+
+    @property
+    def is_exact(self) -> bool: ...
+
+    def survey(self, seed: int, categorical_features: Any) -> Survey: ...
+
+    def sums(self, way: Way) -> AbstractContextManager[Sums]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class MemorySource:
+    """Rows in memory, in parts: the reference for all other sources."""
+
+    parts: list[Part]
+    is_exact: bool = True
+
+    def survey(self, seed: int, categorical_features: Any) -> Survey:
+        offsets = np.cumsum([0, *map(len, self.parts)])
+        pairs = zip(self.parts, offsets.tolist(), strict=False)
+        return tree_sum(survey_part(part, at, seed, categorical_features) for part, at in pairs)
+
+    def sums(self, way: Way) -> AbstractContextManager[Sums]:
+        stored = [one for part in self.parts if len(part) and len(one := way.stored(part))]
+        return nullcontext(PartSums(lambda: (block for one in stored for block in way.blocks(one))))
+
+
+def fit_far(
+    source: Source,
+    recipe: Recipe,
+    seed: int,
+    *,
+    class_weight: Callable[[Survey], FloatArray | None] = lambda survey: None,
+    check: Callable[[Survey], None] = lambda survey: None,
+    categorical_features: Any = None,
+    watch: Watch | None = None,
+) -> tuple[GeometricMixture, History, Survey]:
+    """Train a model on the rows of a source.
+
+    ``check`` sees the survey and may refuse it; ``class_weight`` makes factors of it.
+    """
+    recipe = settled(recipe)
+    deadline = None if recipe.time_limit is None else Deadline.after(recipe.time_limit)
+    watch = watch_until(deadline, watch)
+    survey = source.survey(seed, categorical_features)
+    _check_classes(survey)
+    check(survey)
+    weights = class_weight(survey)
+    sample = _sample_rows(survey)
+    first = fit_sample(
+        sample,
+        survey.classes.labels,
+        survey.table,
+        recipe,
+        seed,
+        known_from(survey, recipe),
+        class_weight=weights,
+        watch=watch,
+        deadline=deadline,
+    )
+    way = way_for(
+        survey, first.expand, first.standardize, first.lift, weights, exact=source.is_exact
+    )
+    history = first.history
+    if recipe.l2 == "auto":
+        history.l2 *= survey.sample_share  # the same prior beside all rows
+    planes, n_passes = _descend(first, source, way, recipe, watch)
+    history.notes.append(
+        f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
+    )
+    temperature = _temperature(first, planes, way, survey, recipe)
+    mass = survey.classes.weight if weights is None else survey.classes.weight * weights
+    if weights is not None and recipe.correct_prior:
+        planes = planes.with_class_bias(-temperature * np.log(weights))
+    model = GeometricMixture(
+        survey.classes.labels,
+        survey.table.names,
+        first.standardize,
+        first.lift,
+        planes,
+        float(recipe.sharpness),
+        temperature,
+        survey.table,
+        first.expand,
+        training={"class_shares": class_shares(mass, weights, recipe)},
+    )
+    return model, history, survey
+
+
+def settled(recipe: Recipe) -> Recipe:
+    """The recipe as far rows allow it: L-BFGS, one member, columns alike, all rows in the final
+    training. Raises InvalidParameterError for one that needs the rows in memory."""
+    for name, value, expected in [
+        ("solver", recipe.solver != "adam", '"auto" or "lbfgs"'),
+        ("n_members", recipe.n_members in ("auto", 1), '"auto" or 1'),
+        ("refit", recipe.refit, "True"),
+        ("monotone", recipe.monotone is None, "None"),
+        ("weigh_columns", recipe.weigh_columns is not True, '"auto" or False'),
+        ("early_stopping", recipe.early_stopping in ("auto", "off"), '"auto" or "off"'),
+    ]:
+        if not value:
+            raise InvalidParameterError(
+                f"Got {name}={getattr(recipe, name)!r}; expected {expected} where the rows are "
+                "not all in memory."
+            )
+    return replace(recipe, n_members=1, weigh_columns=False)
+
+
+def _check_classes(survey: Survey) -> None:
+    labels = survey.classes.labels
+    if survey.n_rows == 0:
+        raise ValueError("Found no row of positive weight; at least 2 are needed, of 2 classes.")
+    if len(labels) < 2:
+        raise ValueError(f"Found 1 class, {labels.tolist()[0]!r}; at least 2 are needed.")
+
+
+def _sample_rows(survey: Survey) -> Rows:
+    codes = survey.classes.codes(survey.sample.y)
+    weight = survey.sample_weights(codes)
+    if weight.min() == weight.max():
+        weight = np.ones(len(weight))
+    return Rows(all_rows(survey.sample_cells()), codes, unitless(weight))
+
+
+def _descend(
+    first: SampleFit, source: Source, way: Way, recipe: Recipe, watch: Watch | None
+) -> tuple[Planes, int]:
+    def watch_planes(record: Record, planes: Planes) -> bool | None:
+        assert watch is not None
+        snapshot = Snapshot(first.standardize, first.lift, planes, first.expand)
+        return watch(record, lambda: snapshot)
+
+    history = first.history
+    with source.sums(way) as sums:
+        remembered = Remembered(sums)
+        trained = train_on_sums(
+            first.planes,
+            remembered,
+            recipe,
+            history.l2,
+            history.relief,
+            None if watch is None else watch_planes,
+            first.most_iter,
+            first.n_iter,
+        )
+    history.records, history.stopped = trained.records, trained.stopped
+    return trained.planes, remembered.n_passes
+
+
+def _temperature(
+    first: SampleFit, planes: Planes, way: Way, survey: Survey, recipe: Recipe
+) -> float:
+    if not recipe.calibrate or survey.sample_share > SHARE_TO_JUDGE_BY:
+        return first.temperature if recipe.calibrate else 1.0
+    sample = survey.sample
+    part = Part(survey.sample_cells(), sample.y, survey.sample_weights(way.classes.codes(sample.y)))
+    rows = replace(way, table=_encoded_already(way)).stored(part)
+    scores = [block.class_scores(planes, recipe.sharpness) for block in way.blocks(rows)]
+    return fit_temperature(np.concatenate(scores), rows.y, rows.weight, PRIOR_SCALE)
+
+
+def _encoded_already(way: Way) -> Any:
+    """A table of numbers, for cells that are codes by now."""
+    return replace(way.table, columns=tuple(replace(c, kind="number") for c in way.table.columns))
+
+
+# --- the estimator's side ---
+
+
+def fit_estimator(estimator: Any, source: Source) -> Any:
+    """Fit a ``GeometricMixtureClassifier`` on the rows of a source, and return it.
+
+    As in ``fit``, an error or Ctrl-C leaves it as it was.
+    """
+    recipe = estimator.recipe()
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    shadow = copy.copy(estimator)
+
+    def check(survey: Survey) -> None:
+        if estimator.missing == "error" and survey.has_missing.any():
+            n_missing = survey.moments.n_missing
+            found = {
+                survey.names[j]: (int(n_missing[j]), survey.n_rows)
+                for j in np.flatnonzero(n_missing)
+            }
+            raise missing_error(found, "X")
+        estimator.check_planes_of_labels(survey.classes.labels)
+        _warn(survey, estimator.n_planes)
+
+    with ProgressLine(estimator.verbose) as line:
+        model, history, survey = fit_far(
+            source,
+            recipe,
+            seed,
+            class_weight=lambda survey: class_factors(estimator.class_weight, survey),
+            check=check,
+            categorical_features=estimator.categorical_features,
+            watch=line if line.is_shown else None,
+        )
+    shadow.n_features_in_ = len(survey.names)
+    if survey.has_names:
+        shadow.feature_names_in_ = np.array(survey.names, dtype=object)
+    return estimator.take_over(shadow, model, history, survey.n_rows)
+
+
+def _warn(survey: Survey, n_planes: Any) -> None:
+    moments = survey.moments
+    n_levels = survey.table.n_levels
+    high = np.where(survey.table.is_category, np.maximum(n_levels - 1.0, 0.0), moments.high)
+    columns = ColumnRange(moments.low, high, survey.has_missing)
+    codes = np.repeat(np.arange(len(survey.classes.labels)), np.minimum(survey.classes.n_rows, 100))
+    warn_about(columns, survey.table, survey.classes.labels, codes, n_planes)
+
+
+def class_factors(class_weight: Any, survey: Survey) -> FloatArray | None:
+    """Factors on the weights of each class, (n_classes,), or None."""
+    classes, weight = survey.classes.labels.tolist(), survey.classes.weight
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        factors: FloatArray = weight.sum() / (len(classes) * weight)
+        return factors
+    if not isinstance(class_weight, Mapping):
+        raise InvalidParameterError(
+            f"Got class_weight={class_weight!r}; expected None, 'balanced' or a dict by label."
+        )
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+    if not ((factors > 0.0) & np.isfinite(factors)).all():
+        raise InvalidParameterError(
+            f"Got class_weight={class_weight!r}; expected a positive number for each class."
+        )
+    return factors
+
+
+def in_parts(X: Any, y: Any, weight: Any, cuts: Iterable[int]) -> list[Part]:
+    """Rows of arrays cut at these places: parts for a ``MemorySource``."""
+    edges: IntArray = np.array([0, *cuts, len(y)], dtype=np.intp)
+    return [
+        Part(X[a:b], y[a:b], None if weight is None else weight[a:b])
+        for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    ]

@@ -1,0 +1,328 @@
+"""One look at every row: all that must be known of a table before training on it.
+
+A ``Part`` is some of the rows as they came (an array, a frame, an Arrow table) with labels and
+weights. Its ``Survey`` holds moments and limits of the numbers, weights of the levels and of the
+classes, and a sample. Surveys add, so parts may be looked at one after another or far apart:
+
+    survey of the table = survey(part 1) + survey(part 2) + ...
+
+The sample (``out_of_core/sampling.py``) is the same for every way to cut the table into parts.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.errors import SchemaError
+from geomix.out_of_core.moments import Moments, moments_of
+from geomix.out_of_core.sampling import Sample, as_labels, chosen_rows, row_keys
+from geomix.table.columns import Labels, infinity_error
+from geomix.table.frames import schema_of, taken
+from geomix.table.labels import check_labels, check_weights, plain_labels
+from geomix.table.levels import FEWEST_SIGHTS, learn_levels
+from geomix.table.reader import is_single, read_columns
+from geomix.table.schema import Column, Table
+
+# Of a column with more levels than this the lightest are forgotten on the way: they are at most
+# part of "(other)". It bounds the memory that a column of identifiers can take.
+MOST_LEVELS_COUNTED = 100_000
+LARGEST_WEIGHT = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows as they came. X : array, frame or Arrow table;  y : labels;  weight : or None."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Distinct labels of a category and the weight of each; ``total`` counts those that were
+    forgotten too."""
+
+    weight: dict[Any, float]
+    total: float
+    forgot: bool = False
+
+    def __add__(self, other: Levels) -> Levels:
+        weight = dict(self.weight)
+        for level, mass in other.weight.items():
+            weight[level] = weight.get(level, 0.0) + mass
+        return _bounded(weight, self.total + other.total, self.forgot or other.forgot)
+
+
+def _bounded(weight: dict[Any, float], total: float, forgot: bool) -> Levels:
+    if len(weight) <= MOST_LEVELS_COUNTED:
+        return Levels(weight, total, forgot)
+    order = sorted(weight, key=lambda level: (-weight[level], str(level)))
+    heaviest = {level: weight[level] for level in order[: MOST_LEVELS_COUNTED // 2]}
+    return Levels(heaviest, total, True)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Distinct labels in sorted order, with the rows and the weight of each."""
+
+    labels: Any
+    n_rows: IntArray
+    weight: FloatArray
+
+    def __add__(self, other: Classes) -> Classes:
+        if len(other.labels) == 0 or len(self.labels) == 0:
+            return self if len(other.labels) == 0 else other
+        for one in (self, other):
+            if (one.labels.dtype.kind in "OUST") != (self.labels.dtype.kind in "OUST"):
+                raise ValueError(
+                    "Unknown label type: y holds text in one part and numbers in another "
+                    f"({reprlib.repr(self.labels[0])}, {reprlib.repr(other.labels[0])}). Convert "
+                    "the labels to one type."
+                )
+        both = np.concatenate([self.labels, other.labels])
+        labels, place = np.unique(both, return_inverse=True)
+        n_rows = np.bincount(place, np.concatenate([self.n_rows, other.n_rows]), len(labels))
+        weight = np.bincount(place, np.concatenate([self.weight, other.weight]), len(labels))
+        return Classes(labels, n_rows.astype(np.intp), weight.astype(np.float64))
+
+    def codes(self, y: Any) -> IntArray:
+        """Each label's place among these; a label that is not there is an error."""
+        found, place = np.unique(y, return_inverse=True)
+        code_of = {label: code for code, label in enumerate(self.labels.tolist())}
+        for label in found.tolist():
+            if label not in code_of:
+                raise ValueError(
+                    f"y holds the label {reprlib.repr(label)}, which was not there "
+                    "when the table was first read. Fit again on a table at rest."
+                )
+        return np.array([code_of[label] for label in found.tolist()], dtype=np.intp)[place]
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is known of some rows, or of all. Rows of zero weight count for nothing.
+
+    levels : for each column the ``Levels`` of a category, or None for a number;
+    is_single : whether every column is float32.
+    """
+
+    names: tuple[str, ...]
+    has_names: bool
+    n_rows: int
+    moments: Moments
+    levels: tuple[Levels | None, ...]
+    classes: Classes
+    sample: Sample
+    least_weight: float
+    is_single: bool
+
+    def __add__(self, other: Survey) -> Survey:
+        if self.names != other.names:
+            raise SchemaError(
+                f"The parts of the table have different columns: {reprlib.repr(self.names)} and "
+                f"{reprlib.repr(other.names)}."
+            )
+        if self.n_rows == 0 or other.n_rows == 0:
+            return self if other.n_rows == 0 else other
+        levels = [self._joined_levels(other, j) for j in range(len(self.names))]
+        return Survey(
+            self.names,
+            self.has_names,
+            self.n_rows + other.n_rows,
+            self.moments + other.moments,
+            tuple(levels),
+            self.classes + other.classes,
+            self.sample + other.sample,
+            min(self.least_weight, other.least_weight),
+            self.is_single and other.is_single,
+        )
+
+    def _joined_levels(self, other: Survey, j: int) -> Levels | None:
+        mine, its = self.levels[j], other.levels[j]
+        if mine is not None and its is not None:
+            return mine + its
+        if mine is None and its is None:
+            return None
+        of_numbers = self if mine is None else other
+        if of_numbers.moments.weight[j] > 0.0:
+            raise SchemaError(
+                f"Column {self.names[j]!r} holds numbers in one part of the table and text or "
+                "categories in another. Make it one or the other, or name it in "
+                "categorical_features."
+            )
+        return mine or its  # every cell is missing there: it may be either
+
+    @cached_property
+    def table(self) -> Table:
+        """The columns with the levels that are learnt."""
+        least = FEWEST_SIGHTS * self.least_weight
+        return Table(
+            tuple(
+                Column(name, "number") if levels is None else _learnt(name, levels, least)
+                for name, levels in zip(self.names, self.levels, strict=True)
+            )
+        )
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.classes.weight.sum())
+
+    @cached_property
+    def missing(self) -> FloatArray:
+        """(n_columns,) weight of the missing cells."""
+        there = [0.0 if levels is None else levels.total for levels in self.levels]
+        of_levels = np.maximum(self.total_weight - np.array(there), 0.0)
+        is_category = self.table.is_category
+        return np.where(is_category & (self.moments.n_missing > 0), of_levels, self.moments.missing)
+
+    @property
+    def has_missing(self) -> BoolArray:
+        """(n_columns,) which columns have a missing cell."""
+        return self.moments.has_missing
+
+    def sample_cells(self) -> FloatArray:
+        """The sample's cells as numbers and codes, (n_rows, n_columns)."""
+        rows = np.empty((len(self.sample.keys), len(self.names)))
+        for j, (column, cells) in enumerate(
+            zip(self.table.columns, self.sample.columns, strict=True)
+        ):
+            if column.kind == "number":
+                rows[:, j] = cells
+            else:
+                labels = as_labels(cells).tolist()
+                rows[:, j] = [np.nan if cell is None else column.code(cell) for cell in labels]
+        return rows
+
+    @property
+    def sample_share(self) -> float:
+        return len(self.sample.keys) / self.n_rows
+
+    def sample_weights(self, codes: IntArray) -> FloatArray:
+        """Weights of the sample's rows that give every class its weight in the table."""
+        n_classes = len(self.classes.labels)
+        found = np.bincount(codes, self.sample.weight, n_classes)
+        factor = self.classes.weight / np.where(found > 0.0, found, 1.0)
+        if self.sample_share == 1.0:
+            return self.sample.weight
+        return self.sample.weight * factor[codes]
+
+
+def _learnt(name: str, levels: Levels, least: float) -> Column:
+    found = list(levels.weight)
+    mass = np.array([levels.weight[level] for level in found])
+    column = learn_levels(name, found, mass, least)
+    return replace(column, has_other=True) if levels.forgot else column
+
+
+def survey_part(
+    part: Part, offset: int, seed: int, categorical_features: Any = None, bar: Any = None
+) -> Survey:
+    """The survey of one part, whose first row is row ``offset`` of the whole table; ``bar`` is
+    that of the sample so far."""
+    names = tuple(str(name) for name, _ in schema_of(part.X))
+    y, weight, used = labels_and_weights(part)
+    X = part.X if used is None else taken(part.X, used)
+    place = np.arange(len(part), dtype=np.uint64) if used is None else used.astype(np.uint64)
+    keys = row_keys(place + np.uint64(offset), seed)
+    columns = read_columns(X, categorical_features)
+    _check_finite(columns, names)
+    moments = moments_of(_numbers_of(columns, len(y)), weight)
+    chosen = chosen_rows(keys, y, bar)
+    by_column = list(columns.T) if isinstance(columns, np.ndarray) else columns
+    picked = [_picked(column, chosen) for column in by_column]
+    return Survey(
+        names,
+        not isinstance(part.X, np.ndarray),
+        len(y),
+        _with_missing_labels(moments, columns),
+        tuple(_levels_of(column, weight) for column in by_column),
+        _classes_of(y, weight),
+        Sample(keys[chosen], picked, y[chosen], weight[chosen]),
+        float(weight.min(initial=np.inf)),
+        is_single(part.X),
+    )
+
+
+def labels_and_weights(part: Part) -> tuple[Any, FloatArray, IntArray | None]:
+    """Labels and weights of the rows of positive weight, and which they are (None: all)."""
+    y = column_or_1d(np.asarray(plain_labels(part.y)))
+    if len(y) != len(part):
+        raise ValueError(f"Found a part with {len(part)} rows but {len(y)} labels.")
+    if part.weight is None:
+        check_labels(y, "y")
+        return y, np.ones(len(y)), None
+    weight = check_weights(part.weight, len(y))
+    if weight.max(initial=0.0) > LARGEST_WEIGHT:
+        raise ValueError(f"sample_weight holds {weight.max()!r}; expected at most 1e100.")
+    used = np.flatnonzero(weight > 0.0)
+    y, weight = y[used], weight[used]
+    check_labels(y, "y")
+    return y, weight, used
+
+
+def _numbers_of(columns: Any, n_rows: int) -> FloatArray:
+    """The columns of numbers as an array; those of labels are zero there."""
+    if isinstance(columns, np.ndarray):
+        return np.asarray(columns, dtype=np.float64)
+    out = np.zeros((n_rows, len(columns)))
+    for j, column in enumerate(columns):
+        if not isinstance(column, Labels):
+            out[:, j] = column
+    return out
+
+
+def _with_missing_labels(moments: Moments, columns: Any) -> Moments:
+    if isinstance(columns, np.ndarray):
+        return moments
+    n_missing = moments.n_missing.copy()
+    for j, column in enumerate(columns):
+        if isinstance(column, Labels):
+            n_missing[j] = int((column.codes < 0).sum())
+    return replace(moments, n_missing=n_missing)
+
+
+def _check_finite(columns: Any, names: tuple[str, ...]) -> None:
+    by_column = columns.T if isinstance(columns, np.ndarray) else columns
+    where = []
+    for name, column in zip(names, by_column, strict=True):
+        if not isinstance(column, Labels) and (n := int(np.isinf(column).sum())):
+            where.append(f"{name}: {n} of {len(column)}")
+    if where:
+        raise infinity_error(where, "X")
+
+
+def _picked(column: Any, rows: IntArray) -> Any:
+    if not isinstance(column, Labels):
+        return np.asarray(column[rows], dtype=np.float64)
+    cells = np.empty(len(column.levels) + 1, dtype=object)
+    cells[:-1] = column.levels  # the last stays None: it stands for -1, missing
+    return cells[column.codes[rows]]
+
+
+def _levels_of(column: Any, weight: FloatArray) -> Levels | None:
+    if not isinstance(column, Labels):
+        return None
+    there = column.codes >= 0
+    mass = np.bincount(column.codes[there], weight[there], len(column.levels))
+    seen = np.flatnonzero(mass > 0.0)
+    weights = {column.levels[code]: float(mass[code]) for code in seen}
+    return _bounded(weights, float(mass.sum()), False)
+
+
+def _classes_of(y: Any, weight: FloatArray) -> Classes:
+    check_classification_targets(y) if len(y) else None
+    labels, codes = np.unique(y, return_inverse=True)
+    n_rows = np.bincount(codes, minlength=len(labels))
+    return Classes(labels, n_rows, np.bincount(codes, weight, len(labels)).astype(np.float64))

@@ -1,0 +1,261 @@
+"""``fit_model``: from labelled rows and a recipe to a model, one named step per line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.core.lifts import Lift, Standardize
+from geomix.core.planes import Planes, committee
+from geomix.model import GeometricMixture
+from geomix.search.families import default_candidate
+from geomix.search.folds import Candidate, Fitted, Fold, Snapshot, Watch, train_on_fold
+from geomix.search.selection import choose_candidate
+from geomix.search.splits import Folds, Task, splits_of, task_of
+from geomix.table.one_hot import Expand
+from geomix.table.row_views import is_dense
+from geomix.table.schema import Table
+from geomix.training.deadline import Deadline
+from geomix.training.history import History, Record
+from geomix.training.preparation import Known
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The candidate to train for good. ``n_iter`` and ``temperature`` come from held-out rows."""
+
+    candidate: Candidate
+    n_iter: int | None = None
+    temperature: float = 1.0
+
+
+def fit_model(
+    rows: Rows,
+    classes: Any,
+    table: Table,
+    recipe: Recipe,
+    seed: int,
+    *,
+    valid: Rows | None = None,
+    class_weight: FloatArray | None = None,
+    watch: Watch | None = None,
+    deadline: Deadline | None = None,
+) -> tuple[GeometricMixture, History]:
+    """Train a model; hold out part of the rows, or use ``valid``, to choose and to calibrate.
+
+    rows : encoded by ``table``; ``y`` holds codes into ``classes``, ``weight`` is positive.
+    class_weight : (n_classes,) factors on the weights of each class, or None.
+    deadline : trials and members that would start after it are left out, training stops at it.
+    """
+    history = History()
+    watch = watch_until(deadline, watch)
+    task = task_of(rows, table, classes, recipe, seed, valid, class_weight)
+    folds = Folds(task, splits_of(task, history))
+    choice = _choose(folds, task, history, watch, deadline)
+    final = folds.final
+    without = folds.without_each_part(choice.candidate)
+    members: list[Fitted] = []
+    for fold in [Fold(final.preparation, train) for train, _ in without] or [final]:
+        if members and deadline is not None and deadline.is_past("fit"):
+            history.notes.append(f"time_limit: {len(members)} of {len(without)} members trained.")
+            break
+        members.append(
+            train_on_fold(choice.candidate, fold, task.recipe, watch, "fit", choice.n_iter)
+        )
+    fitted = members[0]
+    if task.spares_some and final.valid is not None:
+        history.notes.append(
+            f"{len(final.valid)} rows were left out of the final training and set the temperature."
+        )
+    _record(fitted, choice.candidate, final, history)
+    if without and recipe.calibrate:
+        left_out = [rows for _, rows in without[: len(members)]]
+        temperature = _temperature_of(members, left_out, recipe)
+    else:
+        temperature = _temperature(fitted, choice, recipe)
+    planes = committee([one.features.expanded(one.trained.planes) for one in members])
+    per_class = planes.per_class // planes.n_members
+    if task.wanted is not None and (per_class < task.wanted).any():
+        fewer = classes[per_class < task.wanted].tolist()
+        history.notes.append(f"Fewer planes than asked for in {fewer!r}: one per distinct row.")
+    if class_weight is not None and recipe.correct_prior:
+        # Weighting by w_c multiplies the posterior by w_c; taking log w_c off the calibrated
+        # score s_c / T takes it back exactly.
+        planes = planes.with_class_bias(-temperature * np.log(class_weight))
+    sharpness = float(recipe.sharpness)
+    model = GeometricMixture(
+        classes,
+        table.names,
+        fitted.features.standardize,
+        fitted.features.lift,
+        planes,
+        sharpness,
+        temperature,
+        table,
+        fitted.features.expand,
+        training={"class_shares": class_shares(task.mass, class_weight, recipe)},
+    )
+    return model, history
+
+
+def watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:
+    """A watcher that also asks the training to stop at the deadline."""
+    if deadline is None:
+        return watch
+
+    def look(record: Record, snapshot: Callable[[], Snapshot]) -> bool:
+        asked = watch is not None and bool(watch(record, snapshot))
+        return asked or deadline.is_past(record.phase)
+
+    return look
+
+
+@dataclass(frozen=True, eq=False)
+class SampleFit:
+    """A model of a sample, from which training on all rows goes on; planes over the lift.
+
+    n_iter : what it took;  most_iter : how long training may go on, None for the recipe's.
+    """
+
+    expand: Expand | None
+    standardize: Standardize
+    lift: Lift
+    planes: Planes
+    n_iter: int
+    most_iter: int | None
+    temperature: float
+    history: History
+
+
+def fit_sample(
+    rows: Rows,
+    classes: Any,
+    table: Table,
+    recipe: Recipe,
+    seed: int,
+    known: Known,
+    *,
+    class_weight: FloatArray | None = None,
+    watch: Watch | None = None,
+    deadline: Deadline | None = None,
+) -> SampleFit:
+    """Choose lift, planes and penalty on a sample, and train the winner there.
+
+    ``known`` is what the whole table says about its columns.
+    """
+    history = History()
+    task = replace(task_of(rows, table, classes, recipe, seed, None, class_weight), known=known)
+    folds = Folds(task, splits_of(task, history))
+    choice = _choose(folds, task, history, watch, deadline)
+    fitted = train_on_fold(
+        choice.candidate, folds.final, task.recipe, watch, "choose", choice.n_iter
+    )
+    _record(fitted, choice.candidate, folds.final, history)
+    features, trained = fitted.features, fitted.trained
+    return SampleFit(
+        features.expand,
+        features.standardize,
+        features.lift,
+        features.expanded(trained.planes),
+        max(trained.n_iter, 1),
+        choice.n_iter,
+        choice.temperature,
+        history,
+    )
+
+
+def class_shares(mass: FloatArray, class_weight: FloatArray | None, recipe: Recipe) -> list[float]:
+    """Shares of the classes that the probabilities speak of; ``mass`` (n_classes,) is weighted."""
+    if class_weight is not None and recipe.correct_prior:
+        mass = mass / class_weight
+    return (mass / mass.sum()).tolist()
+
+
+def _choose(
+    folds: Folds,
+    task: Task,
+    history: History,
+    watch: Watch | None,
+    deadline: Deadline | None,
+) -> _Choice:
+    recipe = task.recipe
+    lifts = _lifts(task, history)
+    one_candidate = (
+        len(lifts) == 1
+        and recipe.n_planes != "auto"
+        and recipe.l2 != "auto"
+        and (recipe.relief != "auto" or lifts[0] != "spline")
+        and (lifts[0] != "fourier" or recipe.gamma != "auto")
+    )
+    needs_temperature = task.refit and recipe.calibrate
+    needs_n_iter = task.refit and recipe.early_stopping != "off"
+    if not folds.can_measure or (one_candidate and not needs_temperature and not needs_n_iter):
+        return _Choice(default_candidate(recipe, lift=lifts[0]))
+    choice = choose_candidate(
+        folds.to_search_on(),
+        folds.to_settle_on,
+        recipe,
+        watch,
+        lifts=lifts,
+        handicap=task.hold_out.handicap,
+        deadline=deadline,
+    )
+    winner = choice.winner
+    history.trials.extend(one.as_trial(chosen=one is winner) for one in choice.measured)
+    history.choice = choice.why
+    # Without early stopping a trial ends by converging, which says nothing about when to stop,
+    # or at its limit, which does: that is the model that was measured.
+    ended_early = recipe.early_stopping == "off" and not winner.is_cut_short
+    n_iter = winner.n_iter if task.refit and not ended_early else None
+    candidate = winner.candidate  # its penalty is the same prior beside the rows it has not seen
+    if recipe.l2 == "auto" and winner.n_rows < folds.n_train:
+        candidate = candidate.for_rows(folds.n_train, winner.n_rows)
+    return _Choice(candidate, n_iter, winner.temperature)
+
+
+def _lifts(task: Task, history: History) -> tuple[str, ...]:
+    lifts = task.recipe.lifts
+    if is_dense(task.rows.X) or lifts == ("linear",):
+        return lifts
+    history.notes.append("Sparse input: only the linear lift was considered.")
+    return ("linear",)
+
+
+def _temperature(fitted: Fitted, choice: _Choice, recipe: Recipe) -> float:
+    """From the rows that judged the final planes; from the choice if none did."""
+    if fitted.valid is None or not recipe.calibrate:
+        return choice.temperature
+    scores = fitted.held_out_scores(recipe.sharpness)
+    return fit_temperature(scores, fitted.valid.y, fitted.valid.weight, PRIOR_SCALE)
+
+
+def _temperature_of(members: list[Fitted], left_out: list[IntArray], recipe: Recipe) -> float:
+    """From every row, judged by the member that has not seen it."""
+    judged = [one.features.rows.take(rows) for one, rows in zip(members, left_out, strict=True)]
+    S = np.concatenate(
+        [
+            rows.prepared.class_scores(one.trained.planes, recipe.sharpness)
+            for one, rows in zip(members, judged, strict=True)
+        ]
+    )
+    y = np.concatenate([rows.y for rows in judged])
+    return fit_temperature(S, y, np.concatenate([rows.weight for rows in judged]), PRIOR_SCALE)
+
+
+def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History) -> None:
+    history.records.extend(fitted.trained.records)
+    history.stopped = fitted.trained.stopped
+    history.l2, history.relief = candidate.l2, candidate.relief
+    history.init, history.units = fitted.init, fitted.features.units
+    if unstable := final.preparation.clusters_of(candidate.n_planes).unstable:
+        history.notes.append(
+            f"k-means did not repeat itself on class codes {list(unstable)}; "
+            f"first planes came from init={fitted.init!r}."
+        )

@@ -1,0 +1,162 @@
+"""Going on from a model that is there: a warm start on new rows, or one batch of a stream.
+
+What the first fit decided stays: columns and levels, mean and scale, lift and knots, the number
+of planes, the penalty. The planes move. A warm start goes on until it converges; a batch of a
+stream is walked through once by Adam, whose moments are carried to the next.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from geomix.core import kernel
+from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.core.planes import Planes
+from geomix.errors import DataQualityWarning, InvalidParameterError
+from geomix.model import GeometricMixture
+from geomix.search.folds import Snapshot, Watch
+from geomix.table.one_hot import expanded
+from geomix.table.row_views import is_dense
+from geomix.training.adam_epochs import Walk, adam_batch
+from geomix.training.features import Features
+from geomix.training.history import History, Record
+from geomix.training.loop import train_planes
+from geomix.training.random_streams import stream
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows
+
+
+def working_features(
+    model: GeometricMixture, before: History, rows: Rows, valid: Rows | None = None
+) -> Features:
+    """Encoded rows as the features that the model was trained on."""
+
+    def lifted(rows: Rows) -> Rows:
+        X = expanded(rows.X, model.expand) if is_dense(rows.X) else rows.X
+        return Rows(kernel.lifted(model.lift, model.standardize(X)), rows.y, rows.weight)
+
+    judges = None if valid is None else lifted(valid)
+    way = model.expand, model.standardize, model.lift
+    features = Features(*way, lifted(rows), judges, None)
+    return features if before.units is None else features.with_units(before.units)
+
+
+def go_on(
+    model: GeometricMixture,
+    before: History,
+    rows: Rows,
+    valid: Rows | None,
+    recipe: Recipe,
+    seed: int,
+    watch: Watch | None,
+) -> tuple[GeometricMixture, History]:
+    """Train the planes of a model further on other rows (a warm start).
+
+    The penalty is the recipe's, or the one that was chosen before. Rows to judge by give a new
+    temperature; without them the old one stays.
+    """
+    _check_alike(model, recipe)
+    if recipe.early_stopping == "auto":
+        recipe = replace(recipe, early_stopping="off" if valid is None else "calibrated")
+    l2 = before.l2 if recipe.l2 == "auto" else float(recipe.l2)
+    relief = before.relief if recipe.relief == "auto" else float(recipe.relief)
+
+    def watch_planes(record: Record, planes: Planes) -> bool | None:
+        assert watch is not None
+        now = Snapshot(model.standardize, model.lift, features.expanded(planes), model.expand)
+        return watch(record, lambda: now)
+
+    features = working_features(model, before, rows, valid)
+    judges = features.held_out
+    trained = train_planes(
+        features.working(model.planes),
+        features.rows,
+        judges,
+        recipe,
+        l2,
+        relief,
+        stream(seed, "batches"),
+        None if watch is None else watch_planes,
+        n_before=max(before.n_iter, 1),
+    )
+    history = History(
+        trained.records,
+        notes=["A warm start."],
+        stopped=trained.stopped,
+        init=before.init,
+        l2=l2,
+        relief=relief,
+        units=before.units,
+    )
+    planes = features.expanded(trained.planes)
+    moved = replace(model, planes=planes, sharpness=float(recipe.sharpness))
+    if judges is not None and recipe.calibrate:
+        scores = judges.prepared.class_scores(trained.planes, recipe.sharpness)
+        temperature = fit_temperature(scores, judges.y, judges.weight, PRIOR_SCALE)
+        moved = moved.with_temperature(temperature)
+    return moved, history
+
+
+def _check_alike(model: GeometricMixture, recipe: Recipe) -> None:
+    if recipe.monotone is not None:
+        raise InvalidParameterError(
+            f"Got monotone={recipe.monotone!r}; expected None where a model is trained further."
+        )
+    if model.planes.n_members > 1:
+        raise InvalidParameterError(
+            f"The model is a committee of {model.planes.n_members}, which cannot be trained "
+            "further; fit it with n_members=1."
+        )
+    if model.lift.kind not in recipe.lifts:
+        raise InvalidParameterError(
+            f"Got lift={recipe.lift!r}, but the model to go on from has a {model.lift.kind} lift; "
+            "set warm_start=False to start anew."
+        )
+
+
+def next_batch(
+    model: GeometricMixture,
+    before: History,
+    walk: Walk | None,
+    rows: Rows,
+    recipe: Recipe,
+    seed: int,
+) -> tuple[GeometricMixture, Walk | None]:
+    """One batch of a stream: the model after it, and Adam's moments to carry on with."""
+    _check_alike(model, recipe)
+    present = np.unique(rows.y)
+    if len(present) == 1:
+        warnings.warn(
+            f"This batch holds one class only, {_label(model, present[0])!r}: learning from it "
+            "moves every row towards that class. Mix the rows of the stream, or use "
+            "geomix.fit_files, which does not depend on their order.",
+            DataQualityWarning,
+            stacklevel=3,
+        )
+    l2 = before.l2 if recipe.l2 == "auto" else float(recipe.l2)
+    relief = before.relief if recipe.relief == "auto" else float(recipe.relief)
+    n_steps = 0 if walk is None else walk.state.n_steps
+    order = stream(seed, "stream", n_steps).permutation(len(rows))
+    features = working_features(model, before, rows)
+    planes, after, loss = adam_batch(
+        features.working(model.planes), walk, features.rows, recipe, l2, relief, order
+    )
+    if not (np.isfinite(loss) and np.isfinite(planes.as_vector()).all()):
+        warnings.warn(
+            f"This batch made the planes diverge at learning_rate={recipe.learning_rate!r}; it was "
+            "left out. Use a smaller learning_rate.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return model, walk
+    moved = features.expanded(planes)
+    return replace(model, planes=moved, sharpness=float(recipe.sharpness)), after
+
+
+def _label(model: GeometricMixture, code: Any) -> Any:
+    return model.classes.tolist()[int(code)]

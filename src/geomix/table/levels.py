@@ -1,0 +1,81 @@
+"""Which levels of a category are learnt one by one.
+
+A level that was seen once teaches nothing about the next row that has it: such levels are pooled
+into one, ``other``, where there are at least two of them. Of the rest at most 254 are kept with
+``other`` counted, those of the largest weight (of equals, the first by its text), and ``other``
+takes in what is left. Seen once means a weight below twice the smallest of any row, so a row of
+weight two has been seen twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray
+from geomix.table.columns import Labels
+from geomix.table.schema import Column, Table
+
+MOST_LEVELS = 254
+FEWEST_SIGHTS = 2.0
+
+
+def learn_table(
+    names: tuple[str, ...], columns: list[FloatArray | Labels], weight: FloatArray
+) -> tuple[Table, FloatArray]:
+    """The table's description and its rows encoded, (n_rows, n_columns).
+
+    columns : the numbers or labels of each column;  rows of zero weight count for nothing.
+    """
+    learnt = []
+    rows = np.empty((len(weight), len(columns)))
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        if isinstance(column, Labels):
+            learnt.append(_learnt(name, column, weight))
+            rows[:, j] = learnt[j].codes(column)
+        else:
+            learnt.append(Column(name, "number"))
+            rows[:, j] = column
+    return Table(tuple(learnt)), rows
+
+
+def _learnt(name: str, labels: Labels, weight: FloatArray) -> Column:
+    used = (weight > 0.0) & (labels.codes >= 0)
+    counted = np.bincount(labels.codes[used], weight[used], minlength=len(labels.levels))
+    mass: FloatArray = counted.astype(np.float64)
+    least = FEWEST_SIGHTS * weight.min(where=weight > 0.0, initial=np.inf)
+    if (mass > 0.0).sum() > MOST_LEVELS:
+        mass = _exact_mass(labels, np.where(used, weight, 0.0))
+    return learn_levels(name, labels.levels, mass, least)
+
+
+def learn_levels(name: str, levels: list[Any], mass: FloatArray, least: float) -> Column:
+    """The column of a category, from the weight of each level; below ``least`` it is rare."""
+    seen = [code for code in _by_text(levels) if mass[code] > 0.0]
+    rare = [code for code in seen if mass[code] < least]
+    kept = seen if len(rare) < 2 else [code for code in seen if mass[code] >= least]
+    if len(kept) + (len(kept) < len(seen)) > MOST_LEVELS:
+        # From heavy to light, equals by their texts.
+        heaviest = set(sorted(kept, key=lambda code: -mass[code])[: MOST_LEVELS - 1])
+        kept = [code for code in kept if code in heaviest]
+    return Column(name, "category", tuple(levels[code] for code in kept), len(kept) < len(seen))
+
+
+def _by_text(levels: list[Any]) -> list[int]:
+    """Codes in the order of the levels' texts."""
+    return sorted(range(len(levels)), key=lambda code: _text(levels[code]))
+
+
+def _text(level: Any) -> tuple[str, str]:
+    return str(level), type(level).__name__
+
+
+def _exact_mass(labels: Labels, weight: FloatArray) -> FloatArray:
+    """(n_levels,) weights; an exact sum does not depend on the order of the rows."""
+    order = np.argsort(labels.codes, kind="stable")
+    at = np.searchsorted(labels.codes[order], np.arange(len(labels.levels) + 1))
+    sorted_weight = weight[order]
+    return np.array([math.fsum(sorted_weight[a:b]) for a, b in itertools.pairwise(at)])

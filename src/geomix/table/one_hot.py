@@ -1,0 +1,120 @@
+"""From encoded cells to columns of numbers, for the lifts that know nothing else.
+
+    number              itself, and 1{missing} if it was missing in training
+    category            1{level} for each level, and 1{missing} if it was missing in training
+
+A cell that training has nothing to say about is NaN in all columns it would have spoken in: a
+missing number, a level never seen, a missing category where none was. ``Standardize`` makes
+that zero, so such a cell adds nothing: it counts as the training rows do on average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.table.row_views import PickedRows
+from geomix.table.schema import Table
+
+NUMBER, MISSING = -2, -1
+
+
+@dataclass(frozen=True, eq=False)
+class Expand:
+    """column_of : (n_outputs,) the encoded column that each output comes from;
+    shows : (n_outputs,) the level that it shows, or NUMBER or MISSING;  n_columns : encoded.
+    """
+
+    column_of: IntArray
+    shows: IntArray
+    n_columns: int
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.shows)
+
+    @property
+    def is_indicator(self) -> BoolArray:
+        """(n_outputs,) which outputs are 0 or 1."""
+        return self.shows != NUMBER
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """(n_rows, n_columns) -> (n_rows, n_outputs), C-ordered."""
+        out = X.take(self.column_of, axis=1)
+        cells = out[:, self._indicators]
+        missing = np.isnan(cells)
+        shown = np.where(self._shows_missing, missing, cells == self._level).astype(np.float64)
+        # Codes are never negative but for a level never seen; a number has no levels.
+        unknown = np.where(self._of_category, cells < 0.0, False) | (missing & ~self._knows_missing)
+        shown[unknown] = np.nan
+        out[:, self._indicators] = shown
+        return out
+
+    @cached_property
+    def _indicators(self) -> IntArray:
+        return np.flatnonzero(self.is_indicator)
+
+    @cached_property
+    def _level(self) -> IntArray:
+        return self.shows[self._indicators]
+
+    @cached_property
+    def _shows_missing(self) -> BoolArray:
+        return self._level == MISSING
+
+    @cached_property
+    def _of_category(self) -> BoolArray:
+        numbers = self.column_of[self.shows == NUMBER]
+        return ~np.isin(self.column_of[self._indicators], numbers)
+
+    @cached_property
+    def _knows_missing(self) -> BoolArray:
+        known = self.column_of[self.shows == MISSING]
+        return np.isin(self.column_of[self._indicators], known)
+
+    def names(self, table: Table) -> tuple[str, ...]:
+        """ "age", "age missing", "colour=red", "colour=(other)"."""
+        made = []
+        for j, shown in zip(self.column_of.tolist(), self.shows.tolist(), strict=True):
+            column = table.columns[j]
+            tail = {NUMBER: "", MISSING: " missing"}.get(shown)
+            made.append(column.name + (f"={column.level_names[shown]}" if tail is None else tail))
+        return tuple(made)
+
+    def by_column(self, outputs: FloatArray) -> FloatArray:
+        """Sums over the outputs of each encoded column: (n_outputs,) -> (n_columns,)."""
+        sums = np.zeros(self.n_columns)
+        np.add.at(sums, self.column_of, outputs)
+        return sums
+
+
+def fit_expand(X: PickedRows, table: Table) -> Expand | None:
+    """The outputs for encoded rows like X; None if they are complete numbers as they are."""
+    return make_expand(X.has_missing, table)
+
+
+def make_expand(has_missing: BoolArray, table: Table) -> Expand | None:
+    """The outputs for a table of whose columns these had missing cells; None for none."""
+    if not has_missing.any() and not table.has_categories:
+        return None
+    return expansion(table, has_missing)
+
+
+def expansion(table: Table, has_missing: BoolArray) -> Expand:
+    """The outputs for a table, of whose columns some (n_columns,) had missing cells."""
+    column_of: list[int] = []
+    shows: list[int] = []
+    for j, column in enumerate(table.columns):
+        parts = list(range(column.n_levels)) if column.kind == "category" else [NUMBER]
+        parts += [MISSING] if has_missing[j] else []
+        column_of += [j] * len(parts)
+        shows += parts
+    return Expand(np.array(column_of, dtype=np.intp), np.array(shows, dtype=np.intp), len(table))
+
+
+def expanded(X: PickedRows, expand: Expand | None) -> PickedRows:
+    """The same rows, whose blocks come expanded."""
+    return X if expand is None else PickedRows(X.table, X.index, expand)

@@ -1,0 +1,297 @@
+"""The door: frames, arrays and sparse matrices become clean rows of floats with names.
+
+What scikit-learn's own validation says well it says (shapes, names, lengths); what it lets
+pass or says without naming the place is checked here and in ``columns``: infinite values by
+column, masks, what no float can hold, and missing values where they are not to be learnt.
+"""
+
+from __future__ import annotations
+
+import numbers
+import reprlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import sklearn
+from sklearn.utils.validation import validate_data
+
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.errors import InvalidParameterError, SchemaError
+from geomix.table.columns import (
+    Labels,
+    check_integers,
+    infinity_error,
+    is_category,
+    label_column,
+    missing_error,
+    number_column,
+)
+from geomix.table.frames import check_names_unique, is_frame, is_plain, names_differ, schema_of
+from geomix.table.row_views import blocks
+from geomix.table.schema import Table, numbers_table
+
+# float32, as the types of NumPy, pandas and polars call it, and as Arrow's does.
+SINGLES = {"float32", "Float32", "float"}
+SKLEARN_VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+
+
+def read_rows(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    name: str = "X",
+    as_it_lies: bool = False,
+    table: Table | None = None,
+) -> Any:
+    """X as float64 C-ordered array or CSR matrix, checked against the estimator's columns.
+
+    ``reset=True`` (fit) makes the estimator take the columns on; False (predict) holds X
+    against them. ``name`` is what messages call the table. ``as_it_lies=True`` leaves a dense
+    float32 table float32, and any order of its cells in memory, which saves a copy.
+
+    At fit a table that is not numbers by type comes as a list of its columns (numbers or
+    ``Labels``), from which ``levels.learn_table`` learns; later such a table is encoded by the
+    ``table`` that was learnt.
+    """
+    X = _as_table(X, name)
+    names = None if scipy.sparse.issparse(X) else [column for column, _ in schema_of(X)]
+    check_names_unique(names or [])
+    by_column = not scipy.sparse.issparse(X) and _is_mixed(estimator, X, table)
+    if not by_column:
+        check_integers(X)
+        if reset and scipy.sparse.issparse(X):
+            _refuse_dense_only(estimator, name)
+    rows = _validated(estimator, X, reset, as_it_lies, skip_check_array=by_column)
+    if by_column:
+        wanted = getattr(estimator, "categorical_features", None)
+        rows = _read_columns(X, _declared(wanted, X)) if reset else _encoded(table, X)
+    elif scipy.sparse.issparse(rows):
+        rows = _plain_csr(rows)
+    return _checked(estimator, rows, name)
+
+
+def _is_mixed(estimator: Any, X: Any, table: Table | None) -> bool:
+    """Whether the table is to be read column by column, rather than as one array."""
+    if len(getattr(X, "shape", ())) != 2 or 0 in X.shape:
+        return False  # scikit-learn says what is wrong
+    if table is not None and table.has_categories:
+        return True
+    wanted = getattr(estimator, "categorical_features", None)
+    return not is_plain(X) or (table is None and bool(_declared(wanted, X).any()))
+
+
+def _validated(
+    estimator: Any, X: Any, reset: bool, as_it_lies: bool, *, skip_check_array: bool
+) -> Any:
+    settings: dict[str, Any] = {"skip_check_array": True}
+    if not skip_check_array:
+        settings = {
+            "accept_sparse": "csr",
+            "dtype": np.float32 if as_it_lies and is_single(X) else np.float64,
+            "order": None if as_it_lies else "C",
+            "ensure_all_finite": False,
+        }
+    try:
+        # A longdouble may overflow on the way to float64: the check for infinity speaks of it.
+        with np.errstate(over="ignore"):
+            return validate_data(estimator, _with_readable_names(X), reset=reset, **settings)
+    except ValueError as error:
+        if "feature names should match" in str(error):
+            given = [name for name, _ in schema_of(X)]
+            raise SchemaError(names_differ(estimator.feature_names_in_, given)) from error
+        raise
+
+
+def read_columns(X: Any, categorical_features: Any = None) -> FloatArray | list[Any]:
+    """A table to be learnt from, with nothing remembered: one array where it is numbers by type,
+    else a list of its columns (numbers or ``Labels``)."""
+    declared = _declared(categorical_features, X)
+    if isinstance(X, np.ndarray) and is_plain(X) and not declared.any():
+        return X.astype(np.float64)
+    return _read_columns(X, declared)
+
+
+def _read_columns(X: Any, declared: BoolArray) -> list[FloatArray | Labels]:
+    """The columns of a table at fit: numbers, or labels where they are categories."""
+    columns: list[FloatArray | Labels] = []
+    for j, (name, dtype) in enumerate(schema_of(X)):
+        if declared[j] or is_category(X, j, name, dtype):
+            columns.append(label_column(X, j, name, dtype, declared=bool(declared[j])))
+        else:
+            columns.append(number_column(X, j, name, dtype))
+    return columns
+
+
+def _encoded(table: Table | None, X: Any) -> FloatArray:
+    names = [name for name, _ in schema_of(X)]
+    table = numbers_table(tuple(map(str, names))) if table is None else table
+    return table.encode(X)
+
+
+def _declared(wanted: Any, X: Any) -> BoolArray:
+    """Which columns ``categorical_features`` names, (n_columns,)."""
+    names = [name for name, _ in schema_of(X)]
+    declared = np.zeros(len(names), dtype=bool)
+    if wanted is None:
+        return declared
+    expected = "expected None, or a list of column names or positions, or a mask of booleans"
+    given = list(wanted) if np.ndim(wanted) == 1 else [wanted]
+    kinds = {_kind_of_mark(mark) for mark in given}
+    if np.ndim(wanted) != 1 or len(kinds) > 1 or "" in kinds:
+        raise InvalidParameterError(f"Got categorical_features={reprlib.repr(wanted)}; {expected}.")
+    if kinds == {"mask"}:
+        if len(given) != len(names):
+            raise InvalidParameterError(
+                f"Got a mask of {len(given)} categorical_features for {len(names)} columns."
+            )
+        return np.array(given, dtype=bool)
+    if kinds == {"name"} and not is_frame(X):
+        raise InvalidParameterError(
+            f"Got categorical_features={reprlib.repr(wanted)}, but X is an array, whose columns "
+            "have no names; give their positions."
+        )
+    place = {str(name): j for j, name in enumerate(names)}
+    for mark in given:
+        known = str(mark) in place if kinds == {"name"} else -len(names) <= mark < len(names)
+        if not known:
+            raise InvalidParameterError(
+                f"categorical_features names the column {mark!r}, which X does not have."
+            )
+        declared[place[str(mark)] if kinds == {"name"} else mark] = True
+    return declared
+
+
+def _kind_of_mark(mark: Any) -> str:
+    if isinstance(mark, (bool, np.bool_)):
+        return "mask"
+    if isinstance(mark, str):
+        return "name"
+    return "position" if isinstance(mark, numbers.Integral) else ""
+
+
+def _checked(estimator: Any, rows: Any, name: str) -> Any:
+    """The rows, once no cell is infinite, or missing where that is not to be learnt."""
+    if isinstance(rows, list):
+        names = column_names(estimator, len(rows))
+        missing, infinite = np.transpose([_count_odd(column) for column in rows])
+        n_rows = len(rows[0])
+    else:
+        values = rows if isinstance(rows, np.ndarray) else rows.data
+        # A sum is finite unless something in it is not (or it overflows): one pass, no copies.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):
+                return rows
+        names = column_names(estimator, rows.shape[1])
+        n_rows = rows.shape[0]
+        missing = _counts_by_column(rows, np.isnan)
+        infinite = _counts_by_column(rows, np.isinf)
+    learns = getattr(estimator, "missing", "learn") == "learn"
+    if missing.any() and not (learns and not scipy.sparse.issparse(rows)):
+        found = {names[j]: (int(missing[j]), n_rows) for j in np.flatnonzero(missing)}
+        raise missing_error(found, name)
+    if infinite.any():
+        where = [f"{names[j]}: {infinite[j]} of {n_rows}" for j in np.flatnonzero(infinite)]
+        raise infinity_error(where, name)
+    if missing.any() and isinstance(rows, np.ndarray) and rows.dtype == np.float32:
+        return rows.astype(np.float64)  # only complete tables are worth training in float32
+    return rows
+
+
+def _count_odd(column: FloatArray | Labels) -> tuple[int, int]:
+    """Missing and infinite cells of a column."""
+    if isinstance(column, Labels):
+        return int((column.codes < 0).sum()), 0
+    return int(np.isnan(column).sum()), int(np.isinf(column).sum())
+
+
+def is_single(X: Any) -> bool:
+    """Whether every column is float32, in any byte order."""
+    schema = [] if scipy.sparse.issparse(X) else schema_of(X)
+    kinds = {str(getattr(dtype, "name", dtype)) for _, dtype in schema}
+    return kinds <= SINGLES and len(kinds) == 1
+
+
+class _NamedFrame:
+    """A frame that tells its names the old way, through the interchange protocol."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.shape = frame.shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self._frame, dtype=dtype)
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> _NamedFrame:
+        return self
+
+    def column_names(self) -> list[Any]:
+        return list(self._frame.columns)
+
+
+def _with_readable_names(X: Any) -> Any:
+    """X, in a form whose column names the installed scikit-learn sees.
+
+    Before 1.9 it asks frames other than pandas' through a protocol that polars 2 gave up; their
+    names would be lost in silence, and with them the check of their order.
+    """
+    is_frame = hasattr(X, "columns") and not hasattr(X, "iloc") and not hasattr(X, "__dataframe__")
+    return _NamedFrame(X) if is_frame and SKLEARN_VERSION < (1, 9) else X
+
+
+def _plain_csr(rows: Any) -> Any:
+    """Every cell once, and the narrow indices that scikit-learn's k-means insists on."""
+    narrow = np.int32 if max(rows.nnz, *rows.shape) <= np.iinfo(np.int32).max else np.int64
+    if rows.has_canonical_format and rows.indices.dtype == rows.indptr.dtype == narrow:
+        return rows
+    rows = rows.copy()  # the given one stays as it is
+    rows.sum_duplicates()
+    rows.indices, rows.indptr = rows.indices.astype(narrow), rows.indptr.astype(narrow)
+    return rows
+
+
+def column_names(estimator: Any, n_columns: int) -> tuple[str, ...]:
+    """The names that the estimator was fitted with, or x0, x1, ..."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) == n_columns:
+        return tuple(map(str, names))
+    return tuple(f"x{j}" for j in range(n_columns))
+
+
+def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
+    if isinstance(rows, np.ndarray):
+        counts = np.zeros(rows.shape[1], dtype=np.intp)
+        for _, block in blocks(rows):
+            counts += is_bad(block).sum(axis=0)
+        return counts
+    return np.bincount(rows.indices[is_bad(rows.data)], minlength=rows.shape[1])
+
+
+def _as_table(X: Any, name: str) -> Any:
+    """X as it came, but lists as arrays; refuses what only looks like a table."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be ignored; use {name}.filled(np.nan)."
+        )
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
+        raise TypeError(f"{name} is a {type(X).__name__}, which has no rows yet; collect it first.")
+    if isinstance(X, (list, tuple)):
+        try:
+            array = np.asarray(X)
+            # NumPy makes text of a whole list that holds some: back to what each cell was.
+            return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
+        except ValueError:
+            return X  # ragged: scikit-learn says so
+    return X
+
+
+def _refuse_dense_only(estimator: Any, name: str) -> None:
+    for parameter, choices in {"lift": ("auto", "linear"), "pca": ("auto", None)}.items():
+        value = getattr(estimator, parameter, "auto")
+        if value not in choices and not (isinstance(value, tuple) and "linear" in value):
+            raise TypeError(
+                f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use "
+                f"lift='linear' without pca, or {name}.toarray() if that fits in memory."
+            )

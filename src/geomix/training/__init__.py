@@ -1,0 +1,16 @@
+"""Training one candidate: from labelled rows and a recipe to trained planes.
+
+recipe               every setting of a fit, checked once
+labelled_rows        X, y and weights at the door of ``fit``; data_checks warns about them
+rows                 training rows: repeats merged, canonical order, splits and folds
+preparation          rows standardised and clustered once for all candidates
+features             working features of rows under one lift
+plane_counts         how many planes a class gets; initial_planes where they start
+adaptive_penalty     the importance of columns and steps, and a penalty that follows it
+monotone             constraints on the weights that make probabilities monotone
+loop                 the solver's loop: lbfgs_stages or adam_epochs, with schedules
+run, history         what a run records, and when it has to stop
+progress, callbacks  what a person or scikit-learn's callbacks see of a run
+deadline             the time that is left
+random_streams       one random generator for each named step
+"""

@@ -1,0 +1,175 @@
+"""Adam on mini-batches: sharpness is raised along the first half of the epochs.
+
+An epoch goes through all rows once: in one native call, or batch by batch through the kernel,
+which is the reference. A stream of batches is trained the same way, one epoch for each batch, with
+what Adam remembers carried in between (``Walk``).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from geomix.arrays import CenteredSparse, FloatArray, IntArray
+from geomix.core import kernel
+from geomix.core.adam import AdamState, adam_start, adam_step, clip_norm
+from geomix.core.objective import penalised, usage_penalty
+from geomix.core.planes import Planes
+from geomix.core.spline import Binned
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows
+from geomix.training.run import Run, Trained
+from geomix.training.schedules import learning_rate_at, sharpness_at
+
+EPOCHS_TO_SHARPEN = 0.5
+RUNNING_USAGE_DECAY = 0.9
+MOST_STEP_HALVINGS = 10
+
+
+def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Generator) -> Trained:
+    """Planes trained by Adam, epoch after epoch; too long a step is halved and tried again."""
+    recipe = run.recipe
+    walk = _first_step(planes)
+    state, usage = walk.state, walk.usage
+    epoch_of = _epoch_over(train)
+    slowdown, halvings, epoch = 1.0, 0, 0
+    while epoch < run.max_iter and not run.must_stop:
+        progress = epoch / run.max_iter
+        sharpness = sharpness_at(
+            progress / EPOCHS_TO_SHARPEN, recipe.sharpness_start, recipe.sharpness
+        )
+        rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
+        order = rng.permutation(len(train))
+        step = _Epoch(train, recipe, run.l2, run.relief, sharpness, rate, order)
+        moved, now, used, loss = epoch_of(planes, state, usage, step)
+        if not (np.isfinite(loss) and np.isfinite(moved.as_vector()).all()):
+            slowdown, halvings = slowdown / 2.0, halvings + 1
+            if halvings > MOST_STEP_HALVINGS:
+                _warn_diverged(recipe)
+                return run.finish(planes, "diverged")
+            continue
+        planes, state, usage = moved, now, used
+        run.usage = tuple(usage.tolist())
+        epoch += 1
+        run.step_done(planes, sharpness, loss, learning_rate=rate)
+    return run.finish(planes, run.why_stopped("max_iter"))
+
+
+def _warn_diverged(recipe: Recipe) -> None:
+    warnings.warn(
+        f"Training diverged at learning_rate={recipe.learning_rate!r} and still did "
+        f"after halving it {MOST_STEP_HALVINGS} times; the best planes so far are "
+        "kept. Use a smaller learning_rate, or standardised columns.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Epoch:
+    """All rows once: in which order, how sharp the pooling, how long the steps."""
+
+    train: Rows
+    recipe: Recipe
+    l2: float
+    relief: float
+    sharpness: float
+    rate: float
+    order: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Adam between two batches of rows: its moments, and the usage that it penalises by."""
+
+    state: AdamState
+    usage: FloatArray
+
+
+def _first_step(planes: Planes) -> Walk:
+    """Nothing remembered yet; every plane is used as much as the others of its class."""
+    n_numbers = planes.weights.size + planes.biases.size
+    return Walk(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
+
+
+def adam_batch(
+    planes: Planes,
+    walk: Walk | None,
+    train: Rows,
+    recipe: Recipe,
+    l2: float,
+    relief: float,
+    order: IntArray,
+) -> tuple[Planes, Walk, float]:
+    """One epoch of Adam over a batch, at the final sharpness and the full learning rate."""
+    walk = _first_step(planes) if walk is None else walk
+    step = _Epoch(train, recipe, l2, relief, recipe.sharpness, recipe.learning_rate, order)
+    moved, state, usage, loss = _epoch_over(train)(planes, walk.state, walk.usage, step)
+    return moved, Walk(state, usage), loss
+
+
+def _epoch_over(train: Rows) -> Callable[..., tuple[Planes, AdamState, FloatArray, float]]:
+    in_one_call = kernel.is_native and not isinstance(train.X, Binned)
+    return _native_epoch if in_one_call else _epoch_by_batches
+
+
+def _native_epoch(
+    planes: Planes, state: AdamState, usage: FloatArray, step: _Epoch
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    recipe, train = step.recipe, step.train
+    return kernel.adam_epoch(
+        train.X,
+        train.y,
+        train.weight,
+        step.order,
+        planes,
+        state,
+        usage,
+        train.prepared if isinstance(train.X, CenteredSparse) else None,
+        sharpness=step.sharpness,
+        label_smoothing=recipe.label_smoothing,
+        batch_size=recipe.batch_size,
+        learning_rate=step.rate,
+        l2=step.l2,
+        usage_beta=recipe.usage_beta,
+        usage_delta=recipe.usage_delta,
+        usage_decay=0.0 if recipe.usage_average == "batch" else RUNNING_USAGE_DECAY,
+        clip_norm=recipe.clip_norm or 0.0,
+        max_weight_norm=recipe.max_weight_norm or 0.0,
+        relief=step.relief,
+    )
+
+
+def _epoch_by_batches(
+    planes: Planes, state: AdamState, usage: FloatArray, step: _Epoch
+) -> tuple[Planes, AdamState, FloatArray, float]:
+    recipe, train = step.recipe, step.train
+    loss = 0.0
+    for batch in _batches(step.order, recipe.batch_size):
+        rows = train.take(batch)
+        terms = kernel.batch_terms(
+            planes, step.sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
+        )
+        usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
+        coefficients = usage_penalty(usage, step.l2, recipe.usage_beta, recipe.usage_delta)
+        value, gradient = penalised(terms, planes, coefficients, step.relief)
+        loss += value * len(batch) / len(train)
+        gradient = clip_norm(gradient, recipe.clip_norm)
+        state, vector = adam_step(state, planes.as_vector(), gradient, step.rate)
+        planes = planes.with_vector(vector).capped(recipe.max_weight_norm)
+    return planes, state, usage, loss
+
+
+def _batches(order: IntArray, size: int) -> list[IntArray]:
+    """All rows once in the given order, in nearly equal batches of about ``size``."""
+    return np.array_split(order, max(round(len(order) / size), 1))
+
+
+def _next_usage(running: FloatArray, batch: FloatArray, average: str) -> FloatArray:
+    if average == "batch":
+        return batch
+    return RUNNING_USAGE_DECAY * running + (1.0 - RUNNING_USAGE_DECAY) * batch

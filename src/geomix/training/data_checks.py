@@ -1,0 +1,70 @@
+"""What the owner of a table would want to know before trusting a model of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import IntArray
+from geomix.errors import DataQualityWarning
+from geomix.table.schema import Table
+from geomix.training.rows import ColumnRange
+
+
+def warn_about(
+    columns: ColumnRange, table: Table, classes: Any, codes: IntArray, n_planes: Any
+) -> None:
+    """One ``DataQualityWarning`` for each concern about the columns and classes of a table."""
+    counts = np.bincount(codes, minlength=len(classes))
+    for concern in [
+        *_about_columns(columns, table),
+        *_about_classes(classes.tolist(), counts, n_planes),
+    ]:
+        warnings.warn(concern, DataQualityWarning, stacklevel=5)
+
+
+def _about_columns(columns: ColumnRange, table: Table) -> list[str]:
+    names = table.names
+    concerns = [
+        f"Column {names[j]!r} is 100 % missing and is dropped." for j in columns.all_missing
+    ]
+    concerns += [
+        f"Column {column.name!r} has no level that was seen twice, which teaches nothing. If it "
+        "is an identifier, drop it."
+        for column in table.columns
+        if column.has_other and not column.levels
+    ]
+    concerns += [
+        f"Column {names[j]!r} varies by less than 1e-300 and is taken as constant."
+        for j in columns.nearly_constant
+    ]
+    if len(columns.varying) == 0:
+        concerns.append("Every column is constant: the model can only give class shares.")
+    return concerns
+
+
+def _about_classes(labels: list[Any], counts: IntArray, n_planes: Any) -> list[str]:
+    n_rows = int(counts.sum())
+    concerns = []
+    for label, count in zip(labels, counts, strict=True):
+        if count == 0:
+            concerns.append(f"Class {label!r} has no row of positive weight.")
+            continue
+        if count == 1 and n_rows > len(labels):
+            concerns.append(f"Class {label!r} has one row only.")
+        wanted = n_planes.get(label) if isinstance(n_planes, Mapping) else n_planes
+        if not isinstance(wanted, str) and wanted is not None and wanted > count:
+            rows = "row" if count == 1 else "rows"
+            concerns.append(
+                f"Class {label!r} has {count} {rows} for {wanted} planes: it gets one plane for "
+                "each distinct row."
+            )
+    if len(labels) > 0.5 * n_rows:
+        concerns.append(
+            f"The number of classes ({len(labels)}) is greater than 50 % of the number of rows "
+            f"({n_rows})."
+        )
+    return concerns

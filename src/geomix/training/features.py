@@ -1,0 +1,82 @@
+"""Working features of rows under one lift, and the way to them.
+
+    phi (n_rows, n_lifted)  ->  phi B' (n_rows, rank),   planes w = B' v   back
+
+``basis`` B spans the rows (``kernel.compressed``): an L2 penalty keeps planes in that span, and
+its rows are orthonormal, so training v is training w with fewer numbers. Spline features may have
+``units`` instead, a factor for each step: then w = units v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from geomix.arrays import FloatArray, Matrix
+from geomix.core import kernel
+from geomix.core.lifts import Lift, Standardize
+from geomix.core.planes import Planes
+from geomix.core.spline import Binned
+from geomix.table.one_hot import Expand
+from geomix.training.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Lifted rows, in the coordinates of ``basis`` where there is one."""
+
+    expand: Expand | None
+    standardize: Standardize
+    lift: Lift
+    rows: Rows
+    held_out: Rows | None
+    basis: FloatArray | None
+
+    def expanded(self, planes: Planes) -> Planes:
+        """Planes over the lift's own features, from planes over these."""
+        if self.basis is not None:
+            return replace(planes, weights=planes.weights @ self.basis)
+        if self.units is not None:
+            return replace(planes, weights=planes.weights * self.units)
+        return planes
+
+    def working(self, planes: Planes) -> Planes:
+        """Planes over these features, from planes over the lift's own: not under a ``basis``."""
+        if self.units is None:
+            return planes
+        return replace(planes, weights=planes.weights / self.units)
+
+    @property
+    def units(self) -> FloatArray | None:
+        """The factor on each step of a spline lift, or None."""
+        return self.rows.X.units if isinstance(self.rows.X, Binned) else None
+
+    def with_units(self, units: FloatArray) -> Features:
+        """The same features of a spline lift, its steps in these units."""
+        held_out = None if self.held_out is None else in_units(self.held_out, units)
+        return replace(self, rows=in_units(self.rows, units), held_out=held_out)
+
+
+def in_units(rows: Rows, units: FloatArray) -> Rows:
+    """Binned rows with their steps in these units."""
+    return Rows(replace(rows.X, units=units), rows.y, rows.weight)
+
+
+def make_features(
+    expand: Expand | None,
+    standardize: Standardize,
+    lift: Lift,
+    rows: Rows,
+    held_out: Rows | None,
+) -> Features:
+    """Lift rows that have been expanded and standardised; compress them if their span is small."""
+    Phi = kernel.lifted(lift, rows.X)
+    basis = kernel.compressed(Phi) if lift.kind == "fourier" else None
+
+    def coordinates(Phi: Matrix) -> Matrix:
+        return Phi if basis is None else kernel.in_basis(Phi, basis)
+
+    judges = None
+    if held_out is not None:
+        judges = Rows(coordinates(kernel.lifted(lift, held_out.X)), held_out.y, held_out.weight)
+    ready = Rows(coordinates(Phi), rows.y, rows.weight)
+    return Features(expand, standardize, lift, ready, judges, basis)

@@ -1,0 +1,118 @@
+"""Labelled rows at the door of ``fit``: X, y and weights as they came, as ``Rows`` with codes.
+
+``first_rows`` learns what the columns and the classes are; later rows, and those to validate
+by, are read in terms of a table and of classes that are known. Rows of zero weight are dropped.
+``estimator`` is a ``GeometricMixtureClassifier`` that takes the columns on or holds X against them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.errors import InvalidParameterError
+from geomix.table.labels import codes_of, plain_labels, read_labels, read_weights
+from geomix.table.levels import learn_table
+from geomix.table.reader import column_names, read_rows
+from geomix.table.row_views import all_rows
+from geomix.table.schema import Table, numbers_table
+from geomix.training.data_checks import warn_about
+from geomix.training.rows import Rows, column_range
+
+
+def first_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None
+) -> tuple[Rows, Table, Any]:
+    """Rows to learn from, the table that their columns make, and the classes, in order.
+
+    classes : every label that may come, where that is known before; None: those of y.
+    """
+    _check_y_is_there(estimator, y)
+    X = read_rows(estimator, X, reset=True, as_it_lies=True)
+    y = column_or_1d(plain_labels(y), warn=True)
+    check_consistent_length(X[0] if isinstance(X, list) else X, y)
+    if classes is None:
+        classes, codes = read_labels(y)
+    else:
+        classes = np.unique(classes)
+        codes = codes_of(y, classes, "y", "classes")
+    weight = read_weights(sample_weight, len(codes))
+    present = np.unique(codes[weight > 0])
+    if len(present) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least 2 classes, got 1 class: "
+            f"{classes[present].tolist()[0]!r}."
+        )
+    names = column_names(estimator, estimator.n_features_in_)
+    if isinstance(X, list):
+        table, X = learn_table(names, X, weight)
+    else:
+        table = numbers_table(names)
+    warn_about(column_range(X), table, classes, codes[weight > 0], estimator.n_planes)
+    return _of_positive_weight(X, codes, weight), table, classes
+
+
+def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
+    """Rows to go on with, in terms of the model that is there."""
+    _check_y_is_there(estimator, y)
+    known = estimator.model_.table, estimator.classes_, "the classes of the model"
+    return _known_rows(estimator, *known, X=X, y=y, sample_weight=sample_weight)
+
+
+def validation_rows(
+    estimator: Any, table: Table, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+) -> Rows | None:
+    """Rows to judge by, or None where none were given."""
+    if X_val is None and y_val is None:
+        if sample_weight_val is not None:
+            raise ValueError("sample_weight_val was given without X_val and y_val.")
+        return None
+    if X_val is None or y_val is None:
+        one, other = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+        raise ValueError(f"{one} was given without {other}; pass both or neither.")
+    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+    return _known_rows(estimator, table, classes, "the labels of y", **given)
+
+
+def _known_rows(estimator: Any, table: Table, classes: Any, classes_are: str, **given: Any) -> Rows:
+    """Rows in known terms; ``given`` are X, y and weights by the names that messages call them."""
+    (X_name, X), (y_name, y), (weight_name, weight) = given.items()
+    X = read_rows(estimator, X, reset=False, name=X_name, as_it_lies=True, table=table)
+    y = column_or_1d(plain_labels(y), warn=True)
+    check_consistent_length(X, y)
+    codes = codes_of(y, classes, y_name, classes_are)
+    return _of_positive_weight(X, codes, read_weights(weight, len(codes), weight_name))
+
+
+def _check_y_is_there(estimator: Any, y: Any) -> None:
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+def _of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:
+    rows, used = Rows(all_rows(X), codes, weight), weight > 0
+    return rows if used.all() else rows.take(np.flatnonzero(used))
+
+
+def class_weights(class_weight: Any, rows: Rows, classes: Any) -> FloatArray | None:
+    """Factors on the weights of each class, (n_classes,), or None."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        total = np.bincount(rows.y, rows.weight, minlength=len(classes))
+        weights = rows.weight.sum() / (len(classes) * np.where(total > 0, total, 1.0))
+        return np.where(total > 0, weights, 1.0)
+    weights = compute_class_weight(class_weight, classes=classes, y=classes[rows.y])
+    for label, weight in zip(classes.tolist(), weights.tolist(), strict=True):
+        if not 0.0 < weight < np.inf:
+            raise InvalidParameterError(
+                f"Got class_weight={class_weight!r}; expected a positive number for "
+                f"class {label!r}. To leave a class out, drop its rows."
+            )
+    return weights

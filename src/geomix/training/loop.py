@@ -1,0 +1,80 @@
+"""The loop: rows -> kernel -> solver, while the pooling sharpens.
+
+``train_planes`` improves given planes on lifted rows (``rows.X`` holds phi), by L-BFGS
+(``training/lbfgs_stages.py``) or Adam (``training/adam_epochs.py``). Both tell a ``Run``
+(``training/run.py``) of every iteration, which keeps the records and the best planes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomix.core.planes import Planes
+from geomix.core.row_sums import Sums
+from geomix.core.spline import Binned
+from geomix.training.adam_epochs import train_by_epochs
+from geomix.training.lbfgs_stages import train_by_stages
+from geomix.training.monotone import Order
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows
+from geomix.training.run import Run, Trained, Watch
+
+# ``solver="auto"``: full batches pay off up to this many multiply-adds per pass.
+LARGEST_FULL_BATCH = 3e8
+
+
+def train_planes(
+    planes: Planes,
+    train: Rows,
+    valid: Rows | None,
+    recipe: Recipe,
+    l2: float,
+    relief: float,
+    rng: np.random.Generator,
+    watch: Watch | None,
+    phase: str = "fit",
+    max_iter: int | None = None,
+    n_before: int = 0,
+    order: Order | None = None,
+) -> Trained:
+    """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work.
+
+    ``n_before`` counts the iterations that the given planes have had already: with any, the
+    pooling starts at its final sharpness. ``order`` is what monotone columns ask of the weights,
+    which only L-BFGS keeps.
+    """
+    most = max_iter or recipe.max_iter
+    run = Run(
+        lambda: train.prepared, valid, recipe, l2, relief, watch, phase, most, n_before, order=order
+    )
+    solver = recipe.solver
+    if order is not None:
+        return train_by_stages(order.feasible(planes), run)
+    if solver == "auto":
+        # Codes are looked up, not multiplied: a pass over them is always worth it.
+        is_small = len(train) * planes.weights.size <= LARGEST_FULL_BATCH
+        solver = "lbfgs" if is_small or isinstance(train.X, Binned) else "adam"
+    if planes.n_inputs == 0:  # only biases: they start at their optimum, and Adam would wander
+        solver = "lbfgs"
+    if solver == "lbfgs":
+        return train_by_stages(planes, run)
+    return train_by_epochs(planes, run, train, rng)
+
+
+def train_on_sums(
+    planes: Planes,
+    sums: Sums,
+    recipe: Recipe,
+    l2: float,
+    relief: float,
+    watch: Watch | None,
+    max_iter: int | None = None,
+    n_before: int = 0,
+) -> Trained:
+    """Train by L-BFGS on rows that are asked for nothing but their sums, wherever they are.
+
+    A pass over them is dear, so an iteration has to gain ``VALUE_TOL_PER_TOL`` times ``tol``.
+    """
+    most = max_iter or recipe.max_iter
+    run = Run(lambda: sums, None, recipe, l2, relief, watch, "fit", most, n_before, far=True)
+    return train_by_stages(planes, run)

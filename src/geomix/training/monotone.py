@@ -1,0 +1,255 @@
+"""Monotone probabilities by an order of the planes' weights, kept while training.
+
+``monotone={"dose": {"toxic": +1}}`` asks that p(toxic) never falls as dose rises, whatever the rest
+of the row. With f'_p the slope of plane p along the column,
+
+    d log p_c / dx = (1/T) sum_k p_k (r_c - r_k),     r_c = sum_p a_cp f'_p,
+
+a mean of differences of means; so it is enough that, between any two knots,
+
+    f'_p >= f'_q     for every plane p of class c and every plane q of another class.       (*)
+
+Slopes are weights, up to a positive factor that all planes share: those of the standardised
+column (linear), or of each step between knots (spline). So (*) is an order of the entries v_p of
+one column of the weight matrix: classes that rise (U) above all others, classes that fall (L)
+below. It becomes bounds by writing
+
+    v_p = t + e_p (p in U),   v_p = t - e_p (the rest)                   only U, or only L turned
+    v_p = t + e_p (U),   v_p = t - g - e_p (L),   v_p = t - g e_p (the rest, e_p <= 1)      both
+
+with e_p >= 0 and g >= 0, and SciPy's L-BFGS-B takes the place of ours. Floating-point sums keep
+the order exactly: t + e >= t. Where two classes are both to rise, (*) asks their planes to be
+equal there: e = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.core.descent import Descended, Descent, descend
+from geomix.core.lifts import Lift, Standardize
+from geomix.core.planes import Planes
+from geomix.core.row_sums import Sums
+from geomix.core.spline import SplineLift
+from geomix.core.spline_parts import Curve
+from geomix.errors import InvalidParameterError
+from geomix.table.one_hot import NUMBER, Expand
+from geomix.table.schema import Table
+
+EXPECTED = "expected a dict such as {'dose': {'toxic': 1}}, with 1 or -1 for classes of y"
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The probability of class ``code`` only rises (sign 1) or falls (-1) with a column."""
+
+    column: int
+    code: int
+    sign: int
+
+
+def read_directions(monotone: Any, table: Table, classes: Any) -> tuple[Direction, ...]:
+    """The parameter ``monotone`` in places and codes; with two classes a plain 1 or -1 speaks of
+    the second."""
+    if monotone is None:
+        return ()
+    if not isinstance(monotone, Mapping):
+        raise InvalidParameterError(f"Got monotone={monotone!r}; {EXPECTED}.")
+    made: list[Direction] = []
+    labels = classes.tolist()
+    for column, wanted in monotone.items():
+        j = _column(column, table)
+        if not isinstance(wanted, Mapping):
+            if len(labels) != 2:
+                raise InvalidParameterError(
+                    f"Got monotone[{column!r}]={wanted!r} with {len(labels)} classes; {EXPECTED}."
+                )
+            wanted = {labels[1]: wanted}
+        for label, sign in wanted.items():
+            if label not in labels:
+                raise InvalidParameterError(
+                    f"monotone names the class {label!r}, which is not among {labels!r}."
+                )
+            if isinstance(sign, bool) or sign not in (-1, 1):
+                raise InvalidParameterError(
+                    f"Got monotone[{column!r}][{label!r}]={sign!r}; expected 1 or -1."
+                )
+            one = Direction(j, labels.index(label), int(sign))
+            if any((one.column, one.code) == (other.column, other.code) for other in made):
+                raise InvalidParameterError(
+                    f"monotone names the column {column!r} twice, by name and by position."
+                )
+            made.append(one)
+    return tuple(made)
+
+
+def _column(column: Any, table: Table) -> int:
+    is_place = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+    if isinstance(column, str) and column in table.names:
+        j = table.names.index(column)
+    elif is_place and 0 <= column < len(table):
+        j = int(column)
+    else:
+        raise InvalidParameterError(
+            f"monotone names the column {column!r}, which X does not have: {list(table.names)!r}."
+        )
+    if table.is_category[j]:
+        raise InvalidParameterError(
+            f"monotone names the column {column!r}, which is a category; its levels have no order."
+        )
+    return j
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Which entries of the weights are ordered.
+
+    features : (K,) working features;  up, down : (K, C) classes that rise or fall with each
+    """
+
+    features: IntArray
+    up: BoolArray
+    down: BoolArray
+
+    def feasible(self, planes: Planes) -> Planes:
+        """Planes moved as little as need be for the order to hold; those that keep it stay."""
+        if not len(self.features):
+            return planes
+        coordinates = _Coordinates(self, planes)
+        return coordinates.planes_at(coordinates.start)
+
+
+def order_of(
+    directions: tuple[Direction, ...],
+    lift: Lift,
+    standardize: Standardize,
+    expand: Expand | None,
+    n_classes: int,
+) -> Order | None:
+    """The order that directions ask of the weights over a lift's features; None for none."""
+    if not directions:
+        return None
+    places: dict[int, tuple[BoolArray, BoolArray]] = {}
+    for one in directions:
+        for feature in _features_of(one.column, lift, standardize, expand):
+            none = np.zeros(n_classes, dtype=bool)
+            up, down = places.setdefault(int(feature), (none, none.copy()))
+            (up if one.sign > 0 else down)[one.code] = True
+    features = np.array(sorted(places), dtype=np.intp)
+    shape = len(features), n_classes
+    up = np.array([places[f][0] for f in features.tolist()], dtype=bool).reshape(shape)
+    down = np.array([places[f][1] for f in features.tolist()], dtype=bool).reshape(shape)
+    return Order(features, up, down)
+
+
+def _features_of(
+    column: int, lift: Lift, standardize: Standardize, expand: Expand | None
+) -> IntArray:
+    """Features whose weight is the slope along a column, up to a positive factor."""
+    if isinstance(lift, SplineLift):
+        for part, steps in lift.by_part():
+            if isinstance(part, Curve) and part.column == column:
+                return steps.start + np.arange(len(part.knots) - 1)
+        return np.empty(0, dtype=np.intp)
+    if expand is not None:
+        column = int(np.flatnonzero((expand.column_of == column) & (expand.shows == NUMBER))[0])
+    return np.flatnonzero(standardize.kept == column)
+
+
+class _Coordinates:
+    """The way between planes and the bounded numbers that L-BFGS-B works on: the flat planes with
+    e in place of the ordered weights, then t and g, (K,) each."""
+
+    def __init__(self, order: Order, planes: Planes) -> None:
+        self.planes, self.features = planes, order.features
+        class_of = planes.class_of
+        up, down = order.up[:, class_of].T, order.down[:, class_of].T  # (P, K)
+        self.both = order.up.any(axis=1) & order.down.any(axis=1)  # (K,)
+        only_down = order.down.any(axis=1) & ~self.both
+        # Only L is only U upside down: the rest lies above L.
+        self.sign = np.where(up | (only_down & ~down), 1.0, -1.0)
+        self.middle = self.both & ~up & ~down
+        self.below = self.both & down
+        crowded_up = up & (order.up.sum(axis=1) > 1)
+        crowded_down = down & (order.down.sum(axis=1) > 1)
+        self.tied = crowded_up | crowded_down
+        self.start = self._start()
+
+    def _start(self) -> FloatArray:
+        V = self.planes.weights[:, self.features]
+        above = self.sign > 0.0
+        lowest = np.where(above, V, np.inf).min(axis=0)
+        highest = np.where(above, -np.inf, V).max(axis=0)
+        t = np.where(
+            np.isfinite(lowest),
+            np.where(np.isfinite(highest), (lowest + highest) / 2.0, lowest),
+            highest,
+        )
+        V = np.where(above, np.maximum(V, t), np.minimum(V, t))
+        lower = np.where(self.below, V, -np.inf).max(axis=0)
+        between = np.where(self.middle, V, np.inf).min(axis=0)
+        between = np.where(np.isfinite(between), between, t)
+        ends = np.where(self.both, (np.where(self.both, lower, 0.0) + between) / 2.0, t)
+        g = np.where(self.both, np.maximum(t - ends, 0.0), 0.0)
+        e = np.where(self.below, t - g - V, np.where(above, V - t, t - V))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(g > 0.0, (t - V) / g, 0.0)
+        e = np.where(self.middle, np.clip(part, 0.0, 1.0), np.maximum(e, 0.0))
+        e = np.where(self.tied, 0.0, e)
+        weights = self.planes.weights.copy()
+        weights[:, self.features] = e
+        return np.concatenate([replace(self.planes, weights=weights).as_vector(), t, g])
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        low = np.full(self.start.shape, -np.inf)
+        high = np.full(self.start.shape, np.inf)
+        weights_low, weights_high = self._as_weights(low), self._as_weights(high)
+        weights_low[:, self.features] = 0.0
+        weights_high[:, self.features] = np.where(
+            self.tied, 0.0, np.where(self.middle, 1.0, np.inf)
+        )
+        n = len(self.features)
+        low[-n:] = 0.0
+        high[-n:] = np.where(self.both, np.inf, 0.0)
+        return low, high
+
+    def _as_weights(self, vector: FloatArray) -> FloatArray:
+        """A view of the weights' part of a vector."""
+        return vector[: self.planes.weights.size].reshape(self.planes.weights.shape)
+
+    def _split(self, vector: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        n = len(self.features)
+        inner = vector[: -2 * n]
+        e = self._as_weights(vector)[:, self.features]
+        return inner, e, vector[-2 * n : -n], vector[-n:]
+
+    def planes_at(self, vector: FloatArray) -> Planes:
+        inner, e, t, g = self._split(vector)
+        V = np.where(self.middle, t - g * e, np.where(self.below, (t - g) - e, t + self.sign * e))
+        planes = self.planes.with_vector(inner.copy())
+        planes.weights[:, self.features] = V
+        return planes
+
+    def gradient(self, vector: FloatArray, of_planes: FloatArray) -> FloatArray:
+        """The chain rule, from the gradient over the flat planes."""
+        _, e, _, g = self._split(vector)
+        out = of_planes.copy()
+        weights = self._as_weights(out)
+        V = weights[:, self.features].copy()
+        weights[:, self.features] = np.where(self.middle, -g * V, self.sign * V)
+        by_t = V.sum(axis=0)
+        by_g = -np.where(self.below, V, 0.0).sum(axis=0) - np.where(self.middle, e * V, 0.0).sum(
+            axis=0
+        )
+        return np.concatenate([out, by_t, by_g])
+
+
+def minimize(rows: Sums, descent: Descent, order: Order) -> Descended:
+    """``kernel.minimize`` under an order: SciPy's bounded L-BFGS over the native loss."""
+    return descend(rows, descent, _Coordinates(order, descent.planes))

@@ -1,0 +1,316 @@
+"""Rows made ready for training once, for every candidate and every fold that trains on them.
+
+Columns are standardised and rotated, classes split into clusters, and the working features of
+each lift made when a candidate first asks for them; those of a spline lift are made from the
+columns as they came. Nothing here looks at how well a label is
+predicted, so the folds of a cross-validation share it; rows that only judge (``held_out``)
+are carried along and teach it nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray
+from geomix.core.lifts import (
+    IdentityLift,
+    Lift,
+    PassThrough,
+    Standardize,
+    draw_fourier,
+    fit_standardize,
+    median_gamma,
+    with_rotation,
+)
+from geomix.core.spline import Binned, fit_spline
+from geomix.table.one_hot import Expand, expanded, fit_expand
+from geomix.table.row_views import PickedRows, is_dense
+from geomix.table.schema import Table
+from geomix.training.features import Features, make_features
+from geomix.training.monotone import Direction
+from geomix.training.plane_counts import Clusters, find_clusters, whole_classes
+from geomix.training.random_streams import stream
+from geomix.training.recipe import MOST_KNOTS, Recipe
+from geomix.training.rows import Rows, column_range
+
+# ``pca="auto"``: above this many columns of numbers, keep the axes that hold this share of the
+# variance.
+COLUMNS_FOR_PCA = 50
+VARIANCE_KEPT = 0.95
+# Features of up to this many numbers wait for the next candidate of their lift.
+MOST_NUMBERS_TO_KEEP = 2**21
+# To be clustered, rows of more numbers than this are standardised block by block.
+MOST_NUMBERS_AT_ONCE = 2**22
+# ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
+FREQUENCIES_PER_INPUT = 16
+FREQUENCIES_RANGE = (128, 512)
+# A column has a knot for every so many rows, up to what the candidate has.
+ROWS_PER_KNOT = 16
+FEWEST_KNOTS = 8
+# A class is split into several planes where each has this many rows to start from.
+ROWS_PER_PLANE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """Expands and standardises a block of encoded rows."""
+
+    expand: Expand | None
+    standardize: Standardize
+
+    @property
+    def n_outputs(self) -> int:
+        return self.standardize.n_outputs
+
+    def __call__(self, block: FloatArray) -> FloatArray:
+        block = np.asarray(block if self.expand is None else self.expand(block), dtype=np.float64)
+        return np.asarray(self.standardize(block))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of all rows, where those at hand are a sample of them.
+
+    standardize : without a rotation;  has_missing : (n_columns,) encoded columns.
+    """
+
+    expand: Expand | None
+    standardize: Standardize
+    has_missing: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """Rows, how they are standardised, and what candidates have asked for so far.
+
+    encoded, encoded_held_out : the rows as numbers and codes of levels (or sparse), as ``table``
+    describes them;  wanted : planes per class, None for the budget's;  inherited : clusters that
+    are known already.
+    """
+
+    table: Table
+    encoded: Rows
+    encoded_held_out: Rows | None
+    n_classes: int
+    wanted: IntArray | None
+    expand: Expand | None
+    standardize: Standardize
+    recipe: Recipe
+    seed: int
+    directions: tuple[Direction, ...] = ()
+    known: Known | None = None
+    inherited: Clusters | None = None
+    _made: dict[tuple[str, float | None, int | None], Features] = field(default_factory=dict)
+    _split: dict[int, Clusters] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows standardised (and rotated)."""
+        return self._standardised(self.encoded, self.standardize)
+
+    @cached_property
+    def held_out(self) -> Rows | None:
+        """Those that judge, standardised."""
+        judges = self.encoded_held_out
+        return None if judges is None else self._standardised(judges, self.standardize)
+
+    def _standardised(self, rows: Rows, standardize: Standardize) -> Rows:
+        return Rows(standardize(expanded(rows.X, self.expand)), rows.y, rows.weight)
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The budget's, or as many as the user wants."""
+        return self._clusters(self.wanted) if self.inherited is None else self.inherited
+
+    def _clusters(self, wanted: IntArray | None) -> Clusters:
+        return find_clusters(self._rows_to_cluster, self.n_classes, wanted, self.recipe, self.seed)
+
+    @property
+    def _rows_to_cluster(self) -> Rows:
+        """The rows standardised: where they are large, block by block, each time anew."""
+        X = self.encoded.X
+        n_numbers = X.shape[0] * self.standardize.n_outputs
+        if not isinstance(X, PickedRows) or n_numbers <= MOST_NUMBERS_AT_ONCE:
+            return self.rows
+        in_blocks = PickedRows(X.table, X.index, Ready(self.expand, self.standardize))
+        return Rows(in_blocks, self.encoded.y, self.encoded.weight)
+
+    def clusters_of(self, n_planes: int | None) -> Clusters:
+        """So many clusters of every class that has the rows for it; None: the budget's."""
+        if n_planes is None:
+            return self.clusters
+        if n_planes == 1:
+            return whole_classes(self.encoded.y, self.n_classes)
+        if n_planes not in self._split:
+            counts = np.bincount(self.encoded.y, minlength=self.n_classes)
+            self._split[n_planes] = self._clusters(np.clip(counts // ROWS_PER_PLANE, 1, n_planes))
+        return self._split[n_planes]
+
+    def thinned(self, n_rows: int, n_frequencies: int) -> Preparation:
+        """The same over at most so many rows of each kind, evenly spread, and with at most so many
+        frequencies unless their number is given."""
+        some = _spread(len(self.encoded), n_rows)
+        recipe = self.recipe
+        if recipe.n_frequencies == "auto":
+            recipe = replace(recipe, n_frequencies=min(self.n_frequencies, n_frequencies))
+        judges = self.encoded_held_out
+        return replace(
+            self,
+            encoded=self.encoded.take(some),
+            encoded_held_out=None if judges is None else judges.take(_spread(len(judges), n_rows)),
+            inherited=self.clusters.of(some),
+            recipe=recipe,
+            _made={},
+            _split={},
+        )
+
+    @cached_property
+    def _gamma_of_rows(self) -> float:
+        return self._median_gamma(self.rows)
+
+    def _typical_gamma(self, rows: Rows) -> float:
+        """One over the median squared distance between rows, standardised."""
+        return self._gamma_of_rows if rows is self.rows else self._median_gamma(rows)
+
+    def _median_gamma(self, rows: Rows) -> float:
+        if isinstance(rows.X, CenteredSparse):
+            return 1.0
+        return median_gamma(rows.X, stream(self.seed, "gamma"))
+
+    @property
+    def most_knots(self) -> int:
+        """So many knots have the rows for it."""
+        return min(max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS), MOST_KNOTS)
+
+    def has_made(self, lift: str, gamma_factor: float | None, n_knots: int | None) -> bool:
+        return (lift, gamma_factor, n_knots) in self._made
+
+    def features(
+        self, lift: str, gamma_factor: float | None = None, n_knots: int | None = None
+    ) -> Features:
+        """Features of a lift; made once while they are small."""
+        key = lift, gamma_factor, n_knots
+        if key not in self._made:
+            if lift == "spline":
+                features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots))
+            else:
+                made = self._lift(lift, gamma_factor, self.rows)
+                way = self.expand, self.standardize, made
+                features = make_features(*way, self.rows, self.held_out)
+            X = features.rows.X
+            n_rows, n_columns = (X.codes if isinstance(X, Binned) else X).shape
+            if n_rows * n_columns > MOST_NUMBERS_TO_KEEP:
+                return features
+            self._made[key] = features
+        return self._made[key]
+
+    def weighed_features(
+        self, lift: str, gamma_factor: float | None, units: FloatArray
+    ) -> Features:
+        """Features of a lift over standardised columns, each times its unit (n_columns,)."""
+        kept = self.standardize.kept
+        columns = kept if self.expand is None else self.expand.column_of[kept]
+        scale = self.standardize.scale / units[columns]
+        standardize = replace(self.standardize, scale=scale)
+        rows, judges = self._standardised(self.encoded, standardize), self.encoded_held_out
+        judges = None if judges is None else self._standardised(judges, standardize)
+        made = self._lift(lift, gamma_factor, rows)
+        return make_features(self.expand, standardize, made, rows, judges)
+
+    def _spline_features(self, n_knots: int) -> Features:
+        rows, n_levels = self.encoded, self.table.n_levels
+        has_missing = None if self.known is None else self.known.has_missing
+        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, has_missing=has_missing)
+        way = None, PassThrough(len(n_levels)), lift
+        return make_features(*way, rows, self.encoded_held_out)
+
+    def _lift(self, lift: str, gamma_factor: float | None, rows: Rows) -> Lift:
+        recipe, n_inputs = self.recipe, self.standardize.n_outputs
+        if lift == "linear" or n_inputs == 0:
+            return IdentityLift(n_inputs)
+        gamma = self._typical_gamma(rows) if recipe.gamma == "auto" else float(recipe.gamma)
+        gamma *= gamma_factor or 1.0
+        rng = stream(self.seed, "fourier")
+        return draw_fourier(n_inputs, self.n_frequencies, gamma, recipe.orthogonal, rng)
+
+    @property
+    def n_frequencies(self) -> int:
+        if self.recipe.n_frequencies != "auto":
+            return int(self.recipe.n_frequencies)
+        wanted = FREQUENCIES_PER_INPUT * self.standardize.n_outputs
+        return int(np.clip(wanted, *FREQUENCIES_RANGE))
+
+
+def prepare(
+    rows: Rows,
+    held_out: Rows | None,
+    table: Table,
+    n_classes: int,
+    wanted: IntArray | None,
+    recipe: Recipe,
+    seed: int,
+    directions: tuple[Direction, ...] = (),
+    known: Known | None = None,
+) -> Preparation:
+    """Learn how ``rows`` are to be expanded, standardised and rotated; carry ``held_out`` along.
+
+    ``directions`` are the monotone columns: with any, columns are not rotated.
+    """
+    if known is None:
+        expand, standardize = _learnt_from(rows, table, recipe)
+    else:
+        expand, standardize = known.expand, known.standardize
+    X = expanded(rows.X, expand)
+    keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
+    if keep is not None and is_dense(X) and not directions:
+        standardize = with_rotation(standardize, X, rows.weight, keep)
+    return Preparation(
+        table,
+        rows,
+        held_out,
+        n_classes,
+        wanted,
+        expand,
+        standardize,
+        recipe,
+        seed,
+        directions,
+        known,
+    )
+
+
+def _spread(n_rows: int, most: int) -> IntArray:
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
+
+
+def _learnt_from(rows: Rows, table: Table, recipe: Recipe) -> tuple[Expand | None, Standardize]:
+    expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
+    X = expanded(rows.X, expand)
+    # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
+    varying = column_range(X).varying
+    standardize = fit_standardize(
+        X,
+        rows.weight,
+        varying,
+        center_and_scale=recipe.standardize,
+        keep_unit=None if expand is None else expand.is_indicator,
+    )
+    return expand, standardize
+
+
+def _n_numbers(standardize: Standardize, expand: Expand | None) -> int:
+    if expand is None:
+        return standardize.n_outputs
+    return int((~expand.is_indicator[standardize.kept]).sum())
+
+
+def _axes_to_keep(pca: Any, n_columns: int, n_numbers: int) -> Any:
+    if n_columns == 0:
+        return None
+    if pca == "auto":
+        return VARIANCE_KEPT if n_numbers > COLUMNS_FOR_PCA else None
+    return float(pca) if isinstance(pca, float) else pca

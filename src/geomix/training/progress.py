@@ -1,0 +1,46 @@
+"""What a person sees while a fit runs: one line, rewritten in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from tqdm import tqdm
+
+from geomix.training.history import Record
+
+
+class ProgressLine:
+    """A tqdm line with loss, validation loss and sharpness; silent unless ``verbose``."""
+
+    def __init__(self, verbose: int) -> None:
+        # None rather than a disabled tqdm, which would start its thread all the same.
+        self._bar = tqdm(desc="geomix", unit="it", leave=True) if verbose >= 1 else None
+
+    @property
+    def is_shown(self) -> bool:
+        return self._bar is not None
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, record: Record, snapshot: Callable[[], Any]) -> None:
+        if self._bar is None:
+            return
+        shown = {"loss": f"{record.loss:.4f}"}
+        if record.valid_loss is not None:
+            shown["valid"] = f"{record.valid_loss:.4f}"
+        shown["sharpness"] = f"{record.sharpness:.2f}"
+        self._bar.set_description(f"geomix {record.phase}", refresh=False)
+        self._bar.set_postfix(shown, refresh=False)
+        self._bar.update()

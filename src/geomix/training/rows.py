@@ -1,0 +1,176 @@
+"""Labelled rows: the order in which training sees them, and how they are held out.
+
+Before anything is learnt, rows of zero weight are dropped, rows that are exact repeats become
+one row with the sum of their weights, and the rest is put into an order of their own (by a
+random projection of the rows, rescaled to each column's range). So a row given twice *is* a
+row of weight two, shuffling the table changes nothing, rescaling a column changes nothing,
+and repeats of a row never sit on both sides of a validation split.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.core.kernel import TrainingRows, training_rows
+from geomix.table.labels import unitless
+from geomix.table.row_views import PickedRows, all_rows, blocks, is_dense
+
+# A column whose values lie closer together than this cannot be scaled without overflow.
+SMALLEST_SPREAD = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with class codes and weights. y, weight : (n,)
+
+    X : (n, d), a table's ``PickedRows`` or CSR, or an array of working features.
+    """
+
+    X: Any
+    y: IntArray
+    weight: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, index: Any) -> Rows:
+        """Some of the rows, in the order of ``index``; picked ones are not copied."""
+        return Rows(self.X[index], self.y[index], self.weight[index])
+
+    @cached_property
+    def prepared(self) -> TrainingRows:
+        """The same rows as the kernel wants them, made once."""
+        return training_rows(self.X, self.y, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRange:
+    """Smallest and largest value of each column, which have missing cells, and which vary."""
+
+    low: FloatArray
+    high: FloatArray
+    has_missing: BoolArray
+
+    @property
+    def half_spread(self) -> FloatArray:
+        """Half of high - low, which unlike the whole cannot overflow."""
+        return self.high / 2.0 - self.low / 2.0
+
+    @property
+    def all_missing(self) -> IntArray:
+        return np.flatnonzero(self.low > self.high)
+
+    @property
+    def varying(self) -> IntArray:
+        """Columns whose values vary, or are there in some rows and missing in others."""
+        partly = self.has_missing & (self.low <= self.high)
+        return np.flatnonzero(partly | (self.half_spread >= SMALLEST_SPREAD))
+
+    @property
+    def nearly_constant(self) -> IntArray:
+        """Columns that vary by less than can be scaled, so count as constant."""
+        return np.flatnonzero((self.high > self.low) & (self.half_spread < SMALLEST_SPREAD))
+
+
+def column_range(X: Any) -> ColumnRange:
+    if isinstance(X, PickedRows):
+        low, high = X.limits
+        return ColumnRange(low, high, X.has_missing)
+    if isinstance(X, np.ndarray):
+        return column_range(all_rows(X))
+    low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    complete = np.zeros(X.shape[1], dtype=bool)
+    return ColumnRange(low.astype(np.float64), high.astype(np.float64), complete)
+
+
+def distinct_rows(rows: Rows, columns: ColumnRange) -> Rows:
+    """Merge exact repeats of (row, class) into one weighted row; put rows in canonical order."""
+    keys = _row_keys(rows.X, columns)
+    order = np.lexsort((rows.y, keys))
+    keys, y = keys[order], rows.y[order]
+    suspects = np.flatnonzero((keys[1:] == keys[:-1]) & (y[1:] == y[:-1])) + 1
+    first, second = rows.X[order[suspects - 1]], rows.X[order[suspects]]
+    is_repeat = np.zeros(len(order), dtype=bool)
+    is_repeat[suspects[_rows_equal(first, second)]] = True
+    starts = np.flatnonzero(~is_repeat)
+    return Rows(rows.X[order[starts]], y[starts], np.add.reduceat(rows.weight[order], starts))
+
+
+def _row_keys(X: Any, columns: ColumnRange) -> FloatArray:
+    """One number per row that equal rows share and different rows, in practice, do not."""
+    kept = columns.varying
+    direction = np.random.default_rng(20250917).uniform(0.5, 1.0, len(kept))
+    spread = columns.half_spread[kept]
+    step = direction / np.where(spread >= SMALLEST_SPREAD, spread, 1.0)
+    half_low = columns.low[kept] / 2.0
+    if not is_dense(X):
+        keys: FloatArray = np.asarray(X[:, kept] @ (step / 2.0)) - half_low @ step
+        return keys
+    keys = np.zeros(len(X))
+    for rows, block in blocks(X, kept):
+        # Column by column, so that a row's key does not depend on where the row stands.
+        key = keys[rows]
+        for j, column in enumerate(kept):
+            part = (block[:, j] / 2.0 - half_low[j]) * step[j]
+            if columns.has_missing[column]:  # a place beyond all values
+                part = np.where(np.isnan(part), 2.0 * direction[j], part)
+            key += part
+    return keys
+
+
+def _rows_equal(first: Any, second: Any) -> IntArray:
+    if is_dense(first):
+        equal = np.empty(len(first), dtype=bool)
+        for (rows, one), (_, other) in zip(blocks(first), blocks(second), strict=True):
+            same = one == other
+            if not same.all():
+                same |= np.isnan(one) & np.isnan(other)
+            equal[rows] = same.all(axis=1)
+        return equal
+    differences = (first != second).sum(axis=1)
+    return np.asarray(differences).ravel() == 0
+
+
+def stratified_split(
+    y: IntArray, fraction: float, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Indices of training and validation rows: ``fraction`` of every class, rounded.
+
+    A class keeps at least one row for training, so a class of one row is never held out.
+    """
+    seed = int(rng.integers(2**32))
+    held_out = np.zeros(len(y), dtype=bool)
+    for code in np.unique(y):
+        members = _shuffled_members(y, code, seed)
+        n_out = min(round(fraction * len(members)), len(members) - 1)
+        held_out[members[:n_out]] = True
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def stratified_folds(
+    y: IntArray, n_folds: int, rng: np.random.Generator
+) -> list[tuple[IntArray, IntArray]]:
+    """``n_folds`` pairs of (training, validation) indices; every row of a class with at least
+    two rows is held out once, a class of one row never is."""
+    seed = int(rng.integers(2**32))
+    fold = np.full(len(y), -1)
+    for code in np.unique(y):
+        members = _shuffled_members(y, code, seed)
+        if len(members) > 1:
+            fold[members] = np.arange(len(members)) % n_folds
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+
+
+def _shuffled_members(y: IntArray, code: int, seed: int) -> IntArray:
+    # Every class is shuffled by the same stream, so renaming the classes changes no split.
+    return np.random.default_rng(seed).permutation(np.flatnonzero(y == code))
+
+
+def class_weighted(rows: Rows, class_weight: FloatArray) -> Rows:
+    """The rows with their weights times the factor of their class."""
+    return replace(rows, weight=unitless(rows.weight * class_weight[rows.y]))

@@ -1,0 +1,161 @@
+"""A training run, whatever the solver: what it records, whom it tells, when it has to stop.
+
+After every iteration a solver says ``step_done``. The run then takes the loss of the held-out rows,
+always at the final sharpness, because that is the model that will answer; remembers the best
+planes by it, which are restored however training ends; and knows when patience is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from geomix.arrays import FloatArray
+from geomix.core import kernel
+from geomix.core.calibration import PRIOR_SCALE
+from geomix.core.lbfgs import default_value_tol
+from geomix.core.objective import usage_penalty
+from geomix.core.planes import Planes
+from geomix.core.row_sums import Sums
+from geomix.training.history import Record
+from geomix.training.monotone import Order
+from geomix.training.recipe import Recipe
+from geomix.training.rows import Rows
+
+SMALLEST_GAIN = 1e-4
+VALUE_TOL_PER_TOL = 0.1
+
+# Told of every iteration and its planes; answers True to end training there.
+Watch = Callable[[Record, Planes], "bool | None"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Planes after training.
+
+    ``n_iter`` is the iteration they come from: the one that did best on held-out rows, or the
+    last one when none were held out or early stopping is off; counted from the first planes.
+    """
+
+    planes: Planes
+    records: list[Record]
+    n_iter: int
+    stopped: str
+
+
+@dataclass(eq=False)
+class Run:
+    """One training as it goes: the rows, what was recorded, and the best planes so far.
+
+    ``n_before`` counts the iterations that the first planes have had already; ``far`` rows are dear
+    to pass over; ``usage`` is what the penalty is worked out from at the moment.
+    """
+
+    sums: Callable[[], Sums]
+    valid: Rows | None
+    recipe: Recipe
+    l2: float
+    relief: float
+    watch: Watch | None
+    phase: str
+    max_iter: int
+    n_before: int
+    order: Order | None = None
+    far: bool = False
+    records: list[Record] = field(default_factory=list)  # of the final training alone
+    usage: tuple[float, ...] | None = None
+    n_done: int = 0
+    best_planes: Planes | None = None
+    best_loss: float = np.inf
+    n_best: int = 0
+    n_since_best: int = 0
+    asked_to_stop: bool = False
+
+    @property
+    def has_valid(self) -> bool:
+        return self.valid is not None and len(self.valid) > 0
+
+    @property
+    def value_tol(self) -> float:
+        """A trial is over when an iteration gains less than ``tol``: candidates differ by more."""
+        tol = self.recipe.tol
+        if self.far:
+            return VALUE_TOL_PER_TOL * tol
+        return tol if self.phase == "choose" else default_value_tol(tol)
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Whether iterations are held against held-out rows: to stop by them, or to show."""
+        return self.has_valid and (self.phase == "fit" or self.recipe.early_stopping != "off")
+
+    def penalty(self, usage: FloatArray) -> FloatArray:
+        """lambda of each plane at this usage."""
+        return usage_penalty(usage, self.l2, self.recipe.usage_beta, self.recipe.usage_delta)
+
+    def step_done(
+        self,
+        planes: Planes,
+        sharpness: float,
+        loss: float,
+        *,
+        learning_rate: float | None = None,
+        judge: bool = True,
+    ) -> None:
+        """Record an iteration, tell the watcher, and remember the planes if they are best.
+
+        ``judge=False`` leaves the held-out rows unasked: these planes are not for keeping.
+        """
+        iteration = self.n_done = self.n_done + 1
+        valid_loss = self.valid_loss(planes) if self.is_judged and judge else None
+        record = Record(
+            self.phase, iteration, sharpness, loss, valid_loss, learning_rate, self.usage
+        )
+        if self.phase == "fit":
+            self.records.append(record)
+        if valid_loss is not None:
+            # Waiting ends only with a gain that matters; any gain is worth remembering.
+            gain = self.best_loss - valid_loss
+            self.n_since_best = 0 if gain > SMALLEST_GAIN * valid_loss else self.n_since_best + 1
+            if gain > 0:
+                self.best_planes, self.best_loss, self.n_best = planes, valid_loss, iteration
+        self.asked_to_stop = self.watch is not None and bool(self.watch(record, planes))
+
+    def steps_done(self, sharpness: float, losses: list[float]) -> None:
+        """Record iterations that nobody judged or watched."""
+        if self.phase == "fit":
+            for iteration, loss in enumerate(losses, self.n_done + 1):
+                record = Record(self.phase, iteration, sharpness, loss, usage=self.usage)
+                self.records.append(record)
+        self.n_done += len(losses)
+
+    def valid_loss(self, planes: Planes) -> float:
+        """Held-out loss at the final sharpness: of the calibrated probabilities, or plain."""
+        valid, sharpness = self.valid, self.recipe.sharpness
+        assert valid is not None
+        if self.recipe.early_stopping == "plain":
+            return valid.prepared.cross_entropy(planes, sharpness)
+        S = valid.prepared.class_scores(planes, sharpness)
+        return kernel.calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
+
+    @property
+    def out_of_patience(self) -> bool:
+        return self.n_since_best >= self.recipe.patience and self.recipe.early_stopping != "off"
+
+    @property
+    def must_stop(self) -> bool:
+        return self.asked_to_stop or self.out_of_patience
+
+    def why_stopped(self, otherwise: str) -> str:
+        if self.asked_to_stop:
+            return "asked"
+        return "patience" if self.out_of_patience else otherwise
+
+    def finish(self, planes: Planes, stopped: str) -> Trained:
+        if self.best_planes is None or self.recipe.early_stopping == "off":
+            n_iter = max(self.n_done, 1)
+        else:
+            n_iter, planes = self.n_best, self.best_planes
+        return Trained(planes, self.records, self.n_before + n_iter, stopped)
