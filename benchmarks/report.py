@@ -41,7 +41,7 @@ def wdbc(lift: str) -> tuple[Any, Any, Any]:
     """Model, rows and labels."""
     X, codes = load_breast_cancer(return_X_y=True, as_frame=True)
     y = np.array(["malignant", "benign"])[codes]
-    settings = {"lift": lift, "n_planes": 2, "n_members": 1, "l2": 1e-3, "relief": 0.0}
+    settings = {"lift": lift, "n_planes": 2, "n_members": 1, "l2": 1e-3, "shrink_to_mean": 0.0}
     clf = GeometricMixtureClassifier(**settings, gamma=0.02, max_iter=60, random_state=0)
     return clf.fit(X, y).model_, X, y
 

@@ -66,6 +66,8 @@ FOURIER = [name for name in SETTINGS if "fourier" in name]
 def fitted(name):
     """(model, X, y): the model was calibrated, so its temperature is not one."""
     X, y = DATA[name]()
-    settings = {"l2": 1e-3, "relief": 0.0, "max_iter": 60, "random_state": 0} | SETTINGS[name]
+    settings = {"l2": 1e-3, "shrink_to_mean": 0.0, "max_iter": 60, "random_state": 0} | SETTINGS[
+        name
+    ]
     clf = GeometricMixtureClassifier(**settings).fit(X, y)
     return clf.model_, X, y

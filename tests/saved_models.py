@@ -20,8 +20,8 @@ from geomix.model import GeometricMixture
 from geomix.table.row_views import all_rows
 
 QUICK = {
-    "l2": 1e-3, "relief": 0.0, "gamma": 0.1, "n_frequencies": 8, "n_knots": 6, "max_iter": 25,
-    "random_state": 0,
+    "l2": 1e-3, "shrink_to_mean": 0.0, "gamma": 0.1, "n_frequencies": 8, "n_knots": 6, "max_iter":
+    25, "random_state": 0,
 }  # fmt: skip
 
 

@@ -82,9 +82,9 @@ def test_sums_are_those_of_the_kernel(rng, library, per_class):
 def test_a_committee_is_answered_as_well(rng, library):
     from geomix import GeometricMixture
     from geomix.core.lifts import IdentityLift, Standardize
-    from geomix.core.planes import committee
+    from geomix.core.planes import ensemble
 
-    planes = committee([random_planes(rng, [2, 3], 4) for _ in range(3)])
+    planes = ensemble([random_planes(rng, [2, 3], 4) for _ in range(3)])
     way = Standardize(np.arange(4), np.zeros(4), np.ones(4), None, 4)
     model = GeometricMixture(np.arange(2), tuple("abcd"), way, IdentityLift(4), planes, 5.0, 1.3)
     X = rng.standard_normal((30, 4))

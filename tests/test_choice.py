@@ -84,7 +84,13 @@ def test_time_to_spare_changes_no_bit(moons):
 
 def test_a_committee_is_as_large_as_the_time_allows(moons, monkeypatch):
     X, y = moons
-    settings = {"lift": "spline", "n_planes": 3, "l2": 1e-3, "relief": 0.0, "random_state": 0}
+    settings = {
+        "lift": "spline",
+        "n_planes": 3,
+        "l2": 1e-3,
+        "shrink_to_mean": 0.0,
+        "random_state": 0,
+    }
     let_time_pass(monkeypatch, seconds_per_look=1.0)
     clf = GeometricMixtureClassifier(time_limit=300.0, n_members=8, **settings).fit(X, y)
     n_members = clf.model_.planes.n_members
@@ -306,7 +312,13 @@ def test_of_very_many_rows_some_calibrate_the_final_planes(moons, few_are_many, 
 
 @pytest.mark.parametrize("setting", [{"n_members": 2}, {"calibrate": False}, {"refit": False}])
 def test_no_row_is_spared_where_it_would_not_calibrate(moons, few_are_many, setting):
-    settings = {"lift": "spline", "n_planes": 2, "l2": 1e-3, "relief": 0.9, "random_state": 0}
+    settings = {
+        "lift": "spline",
+        "n_planes": 2,
+        "l2": 1e-3,
+        "shrink_to_mean": 0.9,
+        "random_state": 0,
+    }
     GeometricMixtureClassifier(**settings, **setting).fit(*moons)
     assert len(few_are_many) == 1  # the rows that were held out for the choice
 

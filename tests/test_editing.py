@@ -96,7 +96,14 @@ def test_priors_of_a_corrected_model_are_those_of_the_rows():
 def test_the_soft_or_of_models_is_a_model(lift, pca):
     X, y = load_wine(return_X_y=True)
     clf = GeometricMixtureClassifier(
-        2, lift=lift, l2=1e-3, pca=pca, relief=0.0, n_members=1, calibrate=False, random_state=0
+        2,
+        lift=lift,
+        l2=1e-3,
+        pca=pca,
+        shrink_to_mean=0.0,
+        n_members=1,
+        calibrate=False,
+        random_state=0,
     )
     parts = [clf.fit(X[i::3], y[i::3]).model_ for i in range(3)]
     weights = np.array([1.0, 2.0, 3.0])
@@ -113,7 +120,13 @@ def test_the_soft_or_of_models_is_a_model(lift, pca):
 
 def test_a_merged_model_can_be_explained():
     X, y = load_wine(return_X_y=True)
-    settings = {"l2": 1e-3, "calibrate": False, "relief": 0.0, "n_members": 1, "random_state": 0}
+    settings = {
+        "l2": 1e-3,
+        "calibrate": False,
+        "shrink_to_mean": 0.0,
+        "n_members": 1,
+        "random_state": 0,
+    }
     clf = GeometricMixtureClassifier(2, lift="spline", **settings)
     merged = geomix.merge([clf.fit(X[i::2], y[i::2]).model_ for i in range(2)])
     told = merged.explain_local(X)

@@ -154,7 +154,7 @@ def registered():
 @pytest.mark.parametrize("dtype", PRECISION)
 def test_a_pipeline_converts(lift, dtype):
     X, y = numbers()
-    settings = {**QUICK, "lift": lift, "gamma": 0.1, "relief": 0.0, "n_members": 2}
+    settings = {**QUICK, "lift": lift, "gamma": 0.1, "shrink_to_mean": 0.0, "n_members": 2}
     pipeline = make_pipeline(StandardScaler(), GeometricMixtureClassifier(**settings)).fit(X, y)
     graph = skl2onnx.to_onnx(pipeline, X[:1].astype(dtype), options={"zipmap": False})
     session = session_of(graph)

@@ -12,7 +12,7 @@ from geomix.core.objective import batch_terms
 from geomix.core.row_sums import PartSums, Remembered, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core import sampling, survey
-from geomix.out_of_core.feature_map import known_from, way_for
+from geomix.out_of_core.feature_map import feature_map_of, known_from
 from geomix.out_of_core.fit import MemorySource, fit_estimator, in_parts
 from geomix.out_of_core.moments import moments_of
 from geomix.out_of_core.sampling import chosen_rows, row_keys
@@ -200,10 +200,10 @@ def test_too_many_levels_are_bounded_and_the_heavy_ones_kept(monkeypatch):
 @pytest.mark.parametrize("lift", ["linear", "fourier", "spline"])
 def test_any_partitioning_gives_the_same_step(table, rng, lift, cuts):
     X, y = table
-    way, planes = whole_way(X, y, lift, rng)
+    feature_map, planes = whole_way(X, y, lift, rng)
     steps = []
     for parts in (in_parts(X, y, None, []), in_parts(X, y, None, cuts)):
-        with MemorySource(parts).sums(way) as sums:
+        with MemorySource(parts).sums(feature_map) as sums:
             steps.append(sums.terms(planes, 4.0, 0.02))
     one, many = steps
     # The native kernel of codes works in float32; everything else in float64.
@@ -219,11 +219,13 @@ def test_any_partitioning_gives_the_same_step(table, rng, lift, cuts):
 
 
 def whole_way(X, y, lift, rng):
-    settings = FIXED | {"lift": lift, "n_frequencies": 32, "gamma": 0.1, "relief": 0.0}
+    settings = FIXED | {"lift": lift, "n_frequencies": 32, "gamma": 0.1, "shrink_to_mean": 0.0}
     model = fit(X, y, **settings, max_iter=3).model_
     found = surveyed(X, y, [])
-    way = way_for(found, model.expand, model.standardize, model.lift, None, exact=True)
-    return way, random_planes(rng, [2, 1, 3], model.lift.n_outputs, 0.3)
+    feature_map = feature_map_of(
+        found, model.expand, model.standardize, model.lift, None, exact=True
+    )
+    return feature_map, random_planes(rng, [2, 1, 3], model.lift.n_outputs, 0.3)
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
@@ -250,7 +252,7 @@ def test_parts_without_a_class_a_column_or_a_level_are_handled(rng, lift):
     frame, y = mixed_frame(rng)
     order = np.argsort(y, kind="stable")  # the first parts hold one class only
     frame, y = frame.iloc[order].reset_index(drop=True), y[order]
-    settings = {"lift": lift, "n_planes": 1, "n_frequencies": 64, "relief": 0.0}
+    settings = {"lift": lift, "n_planes": 1, "n_frequencies": 64, "shrink_to_mean": 0.0}
     one, many = fit(frame, y, **settings), fit(frame, y, [50, 300, 600, 600], **settings)
     assert many.model_.table == one.model_.table
     assert many.score(frame, y) > 0.85
@@ -334,7 +336,7 @@ def test_class_weights_and_prior_correction_work_as_in_memory(table):
         {"n_members": 5},
         {"refit": False},
         {"early_stopping": "plain"},
-        {"weigh_columns": True},
+        {"adaptive_penalty": True},
     ],
 )
 def test_what_needs_rows_in_memory_is_refused_by_name(table, setting):

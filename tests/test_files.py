@@ -19,9 +19,9 @@ import geomix
 import geomix.tablefile
 from geomix import GeometricMixtureClassifier, SchemaError, fit_files
 from geomix.out_of_core import files, sampling
-from geomix.out_of_core.feature_map import Stored
+from geomix.out_of_core.feature_map import StoredRows
 from geomix.out_of_core.fit import MemorySource, fit_estimator
-from geomix.out_of_core.scratch import Spool
+from geomix.out_of_core.scratch import Scratch
 from geomix.out_of_core.survey import Part
 
 SETTINGS = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
@@ -55,7 +55,7 @@ def written(frame, folder, n_files=3):
 def test_files_give_the_model_of_the_same_rows_in_memory(
     frame, tmp_path, small_batches, lift, scratch
 ):
-    settings = {**SETTINGS, "lift": lift, "relief": 0.0, "n_planes": 1}
+    settings = {**SETTINGS, "lift": lift, "shrink_to_mean": 0.0, "n_planes": 1}
     pattern = written(frame, tmp_path)
     far = fit_files(pattern, "y", sample_weight="w", scratch=scratch, **settings)
     X = frame.drop(columns=["y", "w"])
@@ -191,10 +191,12 @@ def test_a_missing_pyarrow_is_said(monkeypatch, tmp_path):
 
 def test_a_spool_gives_back_what_it_was_given(rng, tmp_path):
     blocks = [
-        Stored(rng.standard_normal((n, 3)).astype(np.float32), rng.integers(0, 3, n), rng.random(n))
+        StoredRows(
+            rng.standard_normal((n, 3)).astype(np.float32), rng.integers(0, 3, n), rng.random(n)
+        )
         for n in (5, 1, 300)
     ]
-    with Spool(tmp_path) as spool:
+    with Scratch(tmp_path) as spool:
         for block in blocks:
             spool.append(block)
         for _ in range(2):
@@ -206,7 +208,7 @@ def test_a_spool_gives_back_what_it_was_given(rng, tmp_path):
 
 
 def test_a_disk_that_is_too_small_is_refused_before_it_is_filled(tmp_path):
-    with Spool(tmp_path) as spool, pytest.raises(OSError, match=r"scratch=False"):
+    with Scratch(tmp_path) as spool, pytest.raises(OSError, match=r"scratch=False"):
         spool.need(10**18)
 
 

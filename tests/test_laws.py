@@ -281,7 +281,7 @@ def test_the_history_tells_what_happened(iris):
     clf = quick(lift="auto").fit(X, y)
     told = clf.history_.to_dict()
     assert len(told["records"]) == clf.n_iter_ == clf.history_.n_iter
-    assert told["stopped"] in {"converged", "patience", "max_iter"}
+    assert told["stopped"] in {"converged", "n_iter_no_change", "max_iter"}
     # k-means, unless it did not repeat itself: then the notes say so.
     unstable = any("k-means did not repeat itself" in note for note in told["notes"])
     assert told["init"] == ("logistic" if unstable else "kmeans")

@@ -71,7 +71,13 @@ def test_a_loaded_model_takes_the_same_frames(lift, make, tmp_path):
     X, y = mixed()
     columns = {name: X[:, j].tolist() for j, name in enumerate(["size", "other", "colour", "<b>"])}
     frame = make(columns)
-    settings = {**QUICK, "lift": lift, "gamma": 0.1, "relief": 0.0, "categorical_features": ["<b>"]}
+    settings = {
+        **QUICK,
+        "lift": lift,
+        "gamma": 0.1,
+        "shrink_to_mean": 0.0,
+        "categorical_features": ["<b>"],
+    }
     clf = GeometricMixtureClassifier(**settings)
     model = clf.fit(frame, y).model_
     same = saved_then_loaded(model, tmp_path)
@@ -219,7 +225,7 @@ def test_a_table_of_many_columns_without_names_needs_a_word_to_load(tmp_path):
 def test_the_same_seed_gives_the_same_bytes_in_any_process(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); from saved_models import case;"
-        "from geomix import modelfile; import hashlib;"
+        "from geomix.modelfile import saving; import hashlib;"
         "print(hashlib.sha256(saving.to_bytes(case('spline mixed').model)).hexdigest())"
     )
     ours = hashlib.sha256(saving.to_bytes(MAKERS["spline mixed"]().model)).hexdigest()
@@ -296,7 +302,14 @@ def test_a_model_pickles(name):
 @pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
 def test_skops_takes_the_estimator(lift):
     X, y = mixed()
-    settings = {**QUICK, "lift": lift, "gamma": 0.1, "relief": 0.0, "n_planes": 2, "n_members": 2}
+    settings = {
+        **QUICK,
+        "lift": lift,
+        "gamma": 0.1,
+        "shrink_to_mean": 0.0,
+        "n_planes": 2,
+        "n_members": 2,
+    }
     settings["categorical_features"] = [3]
     clf = GeometricMixtureClassifier(**settings).fit(X, y)
     content = skops.io.dumps(clf)

@@ -17,7 +17,7 @@ from geomix.explain.additive_form import NoShapes
 from geomix.training.monotone import Order, _Coordinates
 from geomix.training.monotone import minimize as ordered_minimize
 
-QUICK = {"l2": 1e-3, "relief": 0.0, "max_iter": 60, "random_state": 0, "calibrate": False}
+QUICK = {"l2": 1e-3, "shrink_to_mean": 0.0, "max_iter": 60, "random_state": 0, "calibrate": False}
 
 
 def along(model, X, j, code, sign, n=60):
@@ -51,7 +51,7 @@ SETTINGS = {
 def test_probabilities_only_move_the_way_that_was_asked(name, wanted):
     X, y = load_wine(return_X_y=True)
     X = X[:, :6]
-    clf = GeometricMixtureClassifier(monotone=wanted, **QUICK, **SETTINGS[name]).fit(X, y)
+    clf = GeometricMixtureClassifier(monotonic_cst=wanted, **QUICK, **SETTINGS[name]).fit(X, y)
     check = clf.model_.check_monotone(wanted)
     assert check
     for fact in check.facts:
@@ -68,7 +68,7 @@ def test_what_holds_by_itself_is_left_alone():
     free = GeometricMixtureClassifier(**settings).fit(X, y)
     wanted = {"x2": {2: 1, 0: -1}}
     assert free.model_.check_monotone(wanted)
-    kept = GeometricMixtureClassifier(monotone=wanted, **settings).fit(X, y)
+    kept = GeometricMixtureClassifier(monotonic_cst=wanted, **settings).fit(X, y)
     np.testing.assert_allclose(kept.predict_proba(X), free.predict_proba(X), atol=2e-4)
 
 
@@ -85,7 +85,7 @@ def test_an_order_costs_likelihood_but_not_more_than_leaving_the_column_out():
 
     wrong = {"x12": {0: -1}}  # proline speaks for class 0 most of all
     free = GeometricMixtureClassifier(usage_beta=0.0, **settings).fit(X, y)
-    held = GeometricMixtureClassifier(usage_beta=0.0, monotone=wrong, **settings).fit(X, y)
+    held = GeometricMixtureClassifier(usage_beta=0.0, monotonic_cst=wrong, **settings).fit(X, y)
     without = GeometricMixtureClassifier(usage_beta=0.0, **settings).fit(X[:, :12], y)
     assert value(free, X) < value(held, X) - 1e-3
     assert value(held, X) <= value(without, X[:, :12]) + 1e-6
@@ -159,33 +159,35 @@ def test_names_missing_cells_and_categories_go_together():
     X.loc[rng.random(n) < 0.1, "dose"] = np.nan
     for lift in ("linear", "spline"):
         clf = GeometricMixtureClassifier(
-            lift=lift, n_planes=2, n_members=1, monotone={"dose": {"toxic": 1}}, **QUICK
+            lift=lift, n_planes=2, n_members=1, monotonic_cst={"dose": {"toxic": 1}}, **QUICK
         ).fit(X, y)
         check = clf.model_.check_monotone({"dose": {"toxic": 1}})
         assert check
         table = pd.DataFrame({"dose": np.linspace(-5, 20, 200), "age": 50.0, "sex": "f"})
         p = clf.predict_proba(table)[:, 1]
         assert np.diff(p).min() >= -1e-12
-    short = GeometricMixtureClassifier(lift="linear", n_planes=1, monotone={"dose": 1}, **QUICK)
+    short = GeometricMixtureClassifier(
+        lift="linear", n_planes=1, monotonic_cst={"dose": 1}, **QUICK
+    )
     assert short.fit(X, y).model_.check_monotone({"dose": {"toxic": 1}})
 
 
 def test_sparse_rows_keep_the_order_too():
     X, y = load_wine(return_X_y=True)
     X = np.where(np.median(X, axis=0) < X, X, 0.0)
-    clf = GeometricMixtureClassifier(2, lift="linear", monotone={12: {0: -1}}, **QUICK)
+    clf = GeometricMixtureClassifier(2, lift="linear", monotonic_cst={12: {0: -1}}, **QUICK)
     assert clf.fit(csr_matrix(X), y).model_.check_monotone({12: {0: -1}})
 
 
 def test_the_choice_of_a_lift_leaves_fourier_out():
     X, y = load_iris(return_X_y=True)
     some = {"n_planes": 1, "lift": ("linear", "fourier"), "random_state": 0}
-    clf = GeometricMixtureClassifier(monotone={"x2": {2: 1}}, **some).fit(X, y)
+    clf = GeometricMixtureClassifier(monotonic_cst={"x2": {2: 1}}, **some).fit(X, y)
     assert "fourier" not in {trial.lift for trial in clf.history_.trials}
     assert clf.model_.check_monotone({"x2": {2: 1}})
     wide = np.hstack([X] * 14)
     clf = GeometricMixtureClassifier(
-        lift="linear", n_planes=1, monotone={"x2": {2: 1}}, **QUICK
+        lift="linear", n_planes=1, monotonic_cst={"x2": {2: 1}}, **QUICK
     ).fit(wide, y)
     assert clf.model_.standardize.rotation is None
 
@@ -193,17 +195,17 @@ def test_the_choice_of_a_lift_leaves_fourier_out():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"monotone": "dose"}, "monotone"),
-        ({"monotone": {}}, "monotone"),
-        ({"monotone": {"nope": {0: 1}}}, "nope"),
-        ({"monotone": {"x0": {7: 1}}}, "7"),
-        ({"monotone": {"x0": {0: 2}}}, "1 or -1"),
-        ({"monotone": {"x0": 1}}, "3 classes"),
-        ({"monotone": {"x0": {0: 1}, 0: {0: 1}}}, "twice"),
-        ({"monotone": {"x0": {0: 1}}, "lift": "fourier"}, "lift"),
-        ({"monotone": {"x0": {0: 1}}, "solver": "adam"}, "solver"),
-        ({"monotone": {"x0": {0: 1}}, "pca": 2}, "pca"),
-        ({"monotone": {"x0": {0: 1}}, "max_weight_norm": 1.0}, "max_weight_norm"),
+        ({"monotonic_cst": "dose"}, "monotonic_cst"),
+        ({"monotonic_cst": {}}, "monotonic_cst"),
+        ({"monotonic_cst": {"nope": {0: 1}}}, "nope"),
+        ({"monotonic_cst": {"x0": {7: 1}}}, "7"),
+        ({"monotonic_cst": {"x0": {0: 2}}}, "1 or -1"),
+        ({"monotonic_cst": {"x0": 1}}, "3 classes"),
+        ({"monotonic_cst": {"x0": {0: 1}, 0: {0: 1}}}, "twice"),
+        ({"monotonic_cst": {"x0": {0: 1}}, "lift": "fourier"}, "lift"),
+        ({"monotonic_cst": {"x0": {0: 1}}, "solver": "adam"}, "solver"),
+        ({"monotonic_cst": {"x0": {0: 1}}, "pca": 2}, "pca"),
+        ({"monotonic_cst": {"x0": {0: 1}}, "max_weight_norm": 1.0}, "max_weight_norm"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_by_name(settings, message):
@@ -215,7 +217,7 @@ def test_what_cannot_be_kept_is_refused_by_name(settings, message):
 def test_a_category_has_no_direction():
     X = pd.DataFrame({"a": ["u", "v"] * 40, "b": np.arange(80.0)})
     with pytest.raises(InvalidParameterError, match="category"):
-        GeometricMixtureClassifier(monotone={"a": {1: 1}}).fit(X, np.arange(80) % 2)
+        GeometricMixtureClassifier(monotonic_cst={"a": {1: 1}}).fit(X, np.arange(80) % 2)
 
 
 def test_the_check_tells_proved_from_violated():

@@ -16,7 +16,7 @@ from geomix import GeometricMixture
 from geomix.core import clustering, kernel, objective
 from geomix.core.calibration import calibrate
 from geomix.core.lifts import FourierLift, IdentityLift, PassThrough, Standardize, draw_fourier
-from geomix.core.planes import Planes, class_starts, committee
+from geomix.core.planes import Planes, class_starts, ensemble
 from geomix.core.predictors import NumpyPredictor, NumpyScorer
 from geomix.core.spline import fit_spline
 
@@ -59,7 +59,7 @@ def some_model(kind, n_columns=13, per_class=(2, 1, 5), seed=0):
         pairs = ((0, 1), (5, 4), (2, 2))
         lift = fit_spline(X, np.ones(500), np.zeros(n_columns, dtype=int), 12, pairs)
     members = [some_planes(per_class, lift.n_outputs, rng) for _ in range(n_members)]
-    planes = committee(members) if n_members > 1 else members[0]
+    planes = ensemble(members) if n_members > 1 else members[0]
     labels = np.array([f"c{i}" for i in range(len(per_class))])
     columns = tuple(f"x{j}" for j in range(n_columns))
     return GeometricMixture(labels, columns, standardize, lift, planes, 6.0, 1.3)
@@ -456,7 +456,7 @@ def test_a_multiply_add_is_rounded_once():
 @native_only
 def test_the_numpy_kernel_can_be_asked_for():
     code = """
-import geomix, numpy as np
+import geomix.core.kernel, numpy as np
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 assert not geomix.core.kernel.is_native and geomix.core.kernel.simd == ""

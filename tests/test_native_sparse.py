@@ -138,7 +138,7 @@ def test_any_number_of_threads_gives_the_same_terms_of_sparse_rows(monkeypatch):
     for n_threads in (1, 2, 3, 8):
         monkeypatch.setenv("GEOMIX_NUM_THREADS", str(n_threads))
         found.append(rows.terms(planes, 6.0, 0.02))
-        adam_epochs.append(one_epoch(planes, X, y, weight, batch_size=1500)[0])
+        epochs.append(one_epoch(planes, X, y, weight, batch_size=1500)[0])
     for other, planes in zip(found, epochs, strict=True):
         assert other.loss == found[0].loss
         assert np.array_equal(other.weights_gradient, found[0].weights_gradient)

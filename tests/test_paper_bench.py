@@ -172,7 +172,7 @@ def test_the_recipe_run_equals_the_estimator_by_hand(monkeypatch):
 def test_a_committee_is_concentrated_member_by_member(rng):
     from types import SimpleNamespace
 
-    from geomix.core.planes import Planes, committee
+    from geomix.core.planes import Planes, ensemble
 
     members = [
         Planes(rng.standard_normal((5, 3)), rng.standard_normal(5), np.array([0, 2, 5]))
@@ -186,7 +186,7 @@ def test_a_committee_is_concentrated_member_by_member(rng):
 
     split = SimpleNamespace(X_test=X, y_test=y)
     alone = [measure.member_concentration(of(one), split) for one in members]
-    together = measure.member_concentration(of(committee(members)), split)
+    together = measure.member_concentration(of(ensemble(members)), split)
     assert together == pytest.approx(np.mean(alone))
     A = of(members[0]).responsibilities(X)
     own = np.where(y == 0, A[:, :2].max(axis=1), A[:, 2:].max(axis=1))

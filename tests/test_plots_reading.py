@@ -291,7 +291,7 @@ def displays_of(clf, X, y):
 @pytest.mark.parametrize("lift", ["linear", "spline"])
 def test_every_display_takes_an_estimator_of_a_mixed_table(lift):
     _, X, y = fitted("mixed linear")
-    settings = {"lift": lift, "n_planes": 2, "n_members": 1, "l2": 1e-3, "relief": 0.0}
+    settings = {"lift": lift, "n_planes": 2, "n_members": 1, "l2": 1e-3, "shrink_to_mean": 0.0}
     clf = GeometricMixtureClassifier(**settings, max_iter=20, random_state=0).fit(X, y)
     for display in displays_of(clf, X, y):
         drawn = display.plot()

@@ -19,14 +19,14 @@ CHOICES = {
     "early_stopping": ("auto", "calibrated", "plain", "off"),
     "schedule": ("cosine", "exponential", "constant"),
 }
-COUNTS = ("max_planes", "n_frequencies", "batch_size", "max_iter", "patience", "n_members")
+COUNTS = ("max_planes", "n_frequencies", "batch_size", "max_iter", "n_iter_no_change", "n_members")
 SWITCHES = ("orthogonal", "standardize", "correct_prior", "calibrate", "refit")
 # Smallest and largest value that is accepted, both included.
 RANGES = {
     "sharpness": (1e-6, 1e6),
     "sharpness_start": (1e-6, 1e6),
     "l2": (0.0, 1e6),
-    "relief": (0.0, 0.999),
+    "shrink_to_mean": (0.0, 0.999),
     "gamma": (1e-300, 1e300),
     "usage_beta": (0.0, 1e6),
     "usage_delta": (1e-12, 1e6),
@@ -39,7 +39,7 @@ RANGES = {
     "pca": (1e-6, 1.0),
     "time_limit": (1e-3, 1e9),
 }
-MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "relief", "gamma", "pca", "n_members")
+MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "shrink_to_mean", "gamma", "pca", "n_members")
 MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca", "time_limit")
 
 
@@ -68,7 +68,7 @@ def every(values):
 
 
 def test_every_field_of_the_recipe_is_tested_here():
-    by_hand = {"n_planes", "n_knots", "monotone", "weigh_columns"}
+    by_hand = {"n_planes", "n_knots", "monotonic_cst", "adaptive_penalty"}
     tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, *by_hand}
     assert tested == {field.name for field in fields(Recipe)}
 
@@ -89,13 +89,13 @@ def test_a_tuple_of_anything_but_lifts_is_refused(value):
 
 @pytest.mark.parametrize("value", [{}, "dose", ["dose"], 1, True])
 def test_monotone_columns_are_a_dict(value):
-    refuses("monotone", value, "None, or a dict")
+    refuses("monotonic_cst", value, "None, or a dict")
 
 
 def test_monotone_columns_leave_fourier_out():
     wanted = {"dose": {"toxic": 1}}
-    assert Recipe(monotone=wanted).lifts == ("linear", "spline")
-    assert Recipe(monotone=wanted, lift=("linear", "fourier")).lifts == ("linear",)
+    assert Recipe(monotonic_cst=wanted).lifts == ("linear", "spline")
+    assert Recipe(monotonic_cst=wanted, lift=("linear", "fourier")).lifts == ("linear",)
 
 
 @pytest.mark.parametrize("value", [1, 0, -3, 249, 2.0, "many", None, True])
@@ -105,9 +105,9 @@ def test_knots_are_a_count_that_leaves_room_for_bins(value):
 
 @pytest.mark.parametrize("value", [1, 0.5, "both", None, np.array([True])])
 def test_columns_are_weighed_or_not_or_both_are_tried(value):
-    assert Recipe().weigh_columns == "auto"
-    assert Recipe(weigh_columns=np.True_).weigh_columns is True
-    refuses("weigh_columns", value, '"auto", True or False')
+    assert Recipe().adaptive_penalty == "auto"
+    assert Recipe(adaptive_penalty=np.True_).adaptive_penalty is True
+    refuses("adaptive_penalty", value, '"auto", True or False')
 
 
 @pytest.mark.parametrize(("name", "value"), every(CHOICES))
@@ -322,10 +322,10 @@ def test_the_papers_recipe_has_the_values_of_the_appendix_table():
 
 
 def test_the_papers_recipe_has_the_settings_of_the_main_text():
-    # "Implementation details": patience 12, PCA for wide input, a lift chosen by validation
+    # "Implementation details": n_iter_no_change 12, PCA for wide input, a lift chosen by validation
     # likelihood; independent frequencies; validation rows are not trained on afterwards.
     recipe = Recipe(**PAPER)
-    assert recipe.patience == 12
+    assert recipe.n_iter_no_change == 12
     assert recipe.pca == "auto"
     assert recipe.lifts == ("linear", "fourier")
     assert recipe.orthogonal is False

@@ -1,4 +1,4 @@
-"""Columns and steps weighed by what they say: the units, their penalty, and what it wins."""
+"""Columns and steps adaptive by what they say: the units, their penalty, and what it wins."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,13 @@ from geomix.training.adaptive_penalty import (
 )
 from geomix.training.rows import Rows
 
-WEIGHED = {"weigh_columns": True, "n_planes": 1, "l2": 1e-2, "relief": 0.0, "random_state": 0}
+WEIGHED = {
+    "adaptive_penalty": True,
+    "n_planes": 1,
+    "l2": 1e-2,
+    "shrink_to_mean": 0.0,
+    "random_state": 0,
+}
 
 
 def noisy_table(n_rows):
@@ -96,9 +102,9 @@ def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
     grid = np.column_stack([np.linspace(-0.9, 0.9, 400), np.zeros(400)])
     truth = np.where(grid[:, 0] > 0.0, 0.9, 0.1)
     errors = {}
-    for weighed in (False, True):
-        clf = GeometricMixtureClassifier(**settings, weigh_columns=weighed).fit(X, y)
-        errors[weighed] = np.abs(clf.predict_proba(grid)[:, 1] - truth).mean()
+    for adaptive in (False, True):
+        clf = GeometricMixtureClassifier(**settings, adaptive_penalty=adaptive).fit(X, y)
+        errors[adaptive] = np.abs(clf.predict_proba(grid)[:, 1] - truth).mean()
     assert errors[True] < 0.75 * errors[False]
 
 
@@ -159,28 +165,28 @@ def test_weighing_finds_the_columns_that_tell(noisy, lift):
     X, y = noisy
     train, test = slice(0, 600), slice(600, None)
     settings = {"lift": lift, "n_planes": 1, "random_state": 0, "pca": None}
-    alike, weighed = (
-        GeometricMixtureClassifier(**settings, weigh_columns=one).fit(X[train], y[train])
+    alike, adaptive = (
+        GeometricMixtureClassifier(**settings, adaptive_penalty=one).fit(X[train], y[train])
         for one in (False, True)
     )
-    losses = [log_loss(y[test], clf.predict_proba(X[test])) for clf in (alike, weighed)]
+    losses = [log_loss(y[test], clf.predict_proba(X[test])) for clf in (alike, adaptive)]
     assert losses[1] < 0.95 * losses[0]
 
 
 def test_the_choice_tries_both_and_says_so(noisy):
     clf = GeometricMixtureClassifier(lift="spline", n_planes=1, random_state=0).fit(*noisy)
-    assert {trial.weighed for trial in clf.history_.trials} == {False, True}
+    assert {trial.adaptive for trial in clf.history_.trials} == {False, True}
     chosen = next(trial for trial in clf.history_.trials if trial.chosen)
-    assert chosen.weighed
-    assert "columns weighed" in clf.history_.choice
+    assert chosen.adaptive
+    assert "columns adaptive" in clf.history_.choice
     assert clf.history_.units.shape == (clf.model_.lift.n_outputs,)
 
 
-@pytest.mark.parametrize("setting", [{"weigh_columns": False}, {"l2": 1e-3}])
+@pytest.mark.parametrize("setting", [{"adaptive_penalty": False}, {"l2": 1e-3}])
 def test_columns_are_alike_where_asked_for_or_where_the_penalty_is_given(noisy, setting):
     settings = {"lift": ("spline", "fourier"), "n_planes": 1, "random_state": 0}
     clf = GeometricMixtureClassifier(**settings, **setting).fit(*noisy)
-    assert not any(trial.weighed for trial in clf.history_.trials)
+    assert not any(trial.adaptive for trial in clf.history_.trials)
     assert clf.history_.units is None
 
 
@@ -205,7 +211,7 @@ def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(monkeypatch, ma
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
     clf = GeometricMixtureClassifier(**settings).fit(*noisy_table(1300))
     longest = {
-        one: max(t.n_iter for t in clf.history_.trials if t.weighed == one) for one in (0, 1)
+        one: max(t.n_iter for t in clf.history_.trials if t.adaptive == one) for one in (0, 1)
     }
     assert longest[0] == trials.ITERATIONS_PER_TRIAL
     assert longest[1] == (trials.ITERATIONS_PER_TRIAL if many_rows else clf.max_iter)

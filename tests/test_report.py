@@ -149,7 +149,7 @@ def test_names_stay_text(browser, tmp_path):
         label if rng.random() < 0.7 else HOSTILE[i % 5] for i, label in enumerate(y.tolist())
     ]
     X = X.rename(columns={"level": "<b onmouseover=alert(1)>bold</b>"})
-    settings = {"lift": "spline", "n_planes": 1, "l2": 1e-3, "relief": 0.0, "max_iter": 30}
+    settings = {"lift": "spline", "n_planes": 1, "l2": 1e-3, "shrink_to_mean": 0.0, "max_iter": 30}
     model = GeometricMixtureClassifier(**settings).fit(X, y).model_
     page = opened(browser, model, X, y, tmp_path / "report.html", title=HOSTILE[0], X_new=X[:50])
     same_answer(page, model)

@@ -21,7 +21,7 @@ from shapes import central_differences
 from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core import kernel, objective
 from geomix.core.lifts import PassThrough
-from geomix.core.planes import Planes, class_starts, committee
+from geomix.core.planes import Planes, class_starts, ensemble
 from geomix.core.predictors import NumpyPredictor, NumpyScorer
 from geomix.core.spline import Binned, Curve, Levels, SplineLift, fit_spline
 from geomix.training.initial_planes import initial_planes
@@ -440,7 +440,7 @@ def model_over(lift, planes):
 def some_model(rng, n_members=1, per_class=(2, 1, 5), pairs=PAIRS["pairs"]):
     lift = some_lift(rng, pairs=pairs)
     members = [some_planes(per_class, lift.n_outputs, rng) for _ in range(n_members)]
-    return model_over(lift, committee(members) if n_members > 1 else members[0])
+    return model_over(lift, ensemble(members) if n_members > 1 else members[0])
 
 
 def odd_rows(rng):

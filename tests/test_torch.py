@@ -47,17 +47,17 @@ def test_scores_and_responsibilities_are_the_librarys(rng, n_planes):
 
 
 @pytest.mark.parametrize("n_planes", [1, 3, [2, 1, 4]])
-@pytest.mark.parametrize("relief", [0.0, 0.9])
-def test_gradients_are_the_librarys(rng, n_planes, relief):
+@pytest.mark.parametrize("shrink_to_mean", [0.0, 0.9])
+def test_gradients_are_the_librarys(rng, n_planes, shrink_to_mean):
     head, planes = made(n_planes)
     Phi, y, _ = random_rows(rng, 40, 5, 3)
     x = torch.as_tensor(Phi)
     loss = torch.nn.functional.cross_entropy(head(x), torch.as_tensor(y), label_smoothing=0.1)
-    value = loss + head.penalty(head.usage(x), l2=1e-2, relief=relief)
+    value = loss + head.penalty(head.usage(x), l2=1e-2, shrink_to_mean=shrink_to_mean)
     value.backward()
     terms = batch_terms(planes, 4.0, Phi, y, np.ones(40), 0.1)
     coefficients = usage_penalty(terms.mean_usage, 1e-2, 0.5, 0.01)
-    expected, gradient = penalised(terms, planes, coefficients, relief)
+    expected, gradient = penalised(terms, planes, coefficients, shrink_to_mean)
     assert float(value.detach()) == pytest.approx(expected, rel=1e-12)
     ours = np.concatenate([head.weight.grad.numpy().ravel(), head.bias.grad.numpy()])
     np.testing.assert_allclose(ours, gradient, atol=1e-12)

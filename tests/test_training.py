@@ -131,9 +131,9 @@ def test_the_best_planes_are_restored_however_training_ends(parts, solver, max_i
 
 def test_patience_ends_training_after_that_many_epochs_without_gain(parts):
     trained = run(
-        parts, solver="adam", patience=3, early_stopping="plain", learning_rate=0.3, l2=0.0
+        parts, solver="adam", n_iter_no_change=3, early_stopping="plain", learning_rate=0.3, l2=0.0
     )
-    assert trained.stopped == "patience"
+    assert trained.stopped == "n_iter_no_change"
     losses = [r.valid_loss for r in trained.records]
     assert min(losses[-3:]) > min(losses) * (1 - 1e-3)
     assert len(losses) < 300
@@ -143,7 +143,7 @@ def test_patience_ends_training_after_that_many_epochs_without_gain(parts):
 def test_a_short_run_still_reaches_the_final_sharpness(parts, max_iter):
     trained = run(parts, solver="lbfgs", max_iter=max_iter)
     last = [r for r in trained.records if r.sharpness == 6.0]
-    assert len(last) >= max_iter // 4 or trained.stopped in {"converged", "patience"}
+    assert len(last) >= max_iter // 4 or trained.stopped in {"converged", "n_iter_no_change"}
     assert all(r.valid_loss is not None for r in last)
 
 

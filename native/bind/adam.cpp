@@ -94,18 +94,18 @@ void bind_adam(nb::module_& m)
         [](Adam* self, In1<Index> class_start, InOut vector, InOut mean, InOut square, InOut usage,
            Index n_steps, double sharpness, double label_smoothing, Index batch_size,
            double learning_rate, double l2, double usage_beta, double usage_delta,
-           double usage_decay, double clip_norm, double max_weight_norm, double relief) {
+           double usage_decay, double clip_norm, double max_weight_norm, double shrink_to_mean) {
             new (self) Adam{class_start, vector, mean, square, usage, n_steps, sharpness,
                             label_smoothing,
                             {batch_size, learning_rate, l2, usage_beta, usage_delta, usage_decay,
-                             clip_norm, max_weight_norm, relief}};
+                             clip_norm, max_weight_norm, shrink_to_mean}};
         },
         nb::arg("class_start"), nb::arg("vector").noconvert(), nb::arg("mean").noconvert(),
         nb::arg("square").noconvert(), nb::arg("usage").noconvert(), nb::arg("n_steps"),
         nb::arg("sharpness"), nb::arg("label_smoothing"), nb::arg("batch_size"),
         nb::arg("learning_rate"), nb::arg("l2"), nb::arg("usage_beta"), nb::arg("usage_delta"),
         nb::arg("usage_decay"), nb::arg("clip_norm"), nb::arg("max_weight_norm"),
-        nb::arg("relief") = 0.0);
+        nb::arg("shrink_to_mean") = 0.0);
     bind_dense<double>(adam);
     bind_dense<float>(adam);
     adam.def("epoch", &sparse_epoch, nb::arg("rows"), nb::arg("order").noconvert());

@@ -80,11 +80,11 @@ class Minimizer {
   public:
     Minimizer(const TrainingRows<R>& rows, In2<double> weights, In1<double> biases,
               In1<Index> class_start, double sharpness, double label_smoothing,
-              In1<double> coefficients, double relief, double gradient_tol, double value_tol)
+              In1<double> coefficients, double shrink_to_mean, double gradient_tol, double value_tol)
         : rows_(rows.rows),
           planes_(planes_from<typename R::Number>(weights, biases, class_start, sharpness, label_smoothing)),
           coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
-          relief_(relief), total_(length(biases), width(weights)),
+          relief_(shrink_to_mean), total_(length(biases), width(weights)),
           solver_(start(weights, biases), gradient_tol, value_tol)
     {
         rows.fit_for(planes_);
@@ -108,7 +108,7 @@ class Minimizer {
                 value = penalised(total_, x.data(), coefficients_.data(),
                                   static_cast<Index>(coefficients_.size()), planes_.n_inputs,
                                   gradient.data());
-                value += relieved(relief_, x.data(), coefficients_.data(), planes_.class_start,
+                value += shrinkage_term(relief_, x.data(), coefficients_.data(), planes_.class_start,
                                   planes_.n_inputs, gradient.data());
                 return true;
             };

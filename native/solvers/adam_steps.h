@@ -10,7 +10,7 @@ struct AdamSettings {
     double learning_rate, l2, usage_beta, usage_delta;
     double usage_decay;  // 0: usage of the batch alone
     double clip_norm, max_weight_norm;  // 0: no limit
-    double relief;
+    double shrink_to_mean;
     double mean_decay = 0.9, square_decay = 0.999, epsilon = 1e-8;
 };
 
@@ -51,7 +51,7 @@ class AdamSteps {
         }
         double value = penalised(total, state_.vector, coefficients_.data(), n_planes_, n_inputs_,
                                  gradient_.data());
-        value += relieved(settings_.relief, state_.vector, coefficients_.data(), class_start_,
+        value += shrinkage_term(settings_.shrink_to_mean, state_.vector, coefficients_.data(), class_start_,
                           n_inputs_, gradient_.data());
         clip();
         step();

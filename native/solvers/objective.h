@@ -1,9 +1,9 @@
 // The penalised objective on one flat vector (weights, then biases), as in core/objective.py:
 //
-//   value = loss / W + sum_p lambda_p ||w_p||^2 - relief sum_c Lambda_c ||mu_c||^2
+//   value = loss / W + sum_p lambda_p ||w_p||^2 - shrink_to_mean sum_c Lambda_c ||mu_c||^2
 //
 // with W the sum of the row weights, mu_c the mean of class c's planes weighted by lambda, and
-// Lambda_c the sum of those: the part of the penalty that falls on mu_c is relieved by a share.
+// Lambda_c the sum of those: the part of the penalty that falls on mu_c is shrinkage_term by a share.
 #pragma once
 
 #include "rows/rows.h"
@@ -30,12 +30,12 @@ inline double penalised(const OwnedSums& terms, const double* vector, const doub
     return value;
 }
 
-// What the relief changes in the value, its gradient added to `gradient`.
-inline double relieved(double relief, const double* vector, const double* coefficients,
+// What the shrink_to_mean changes in the value, its gradient added to `gradient`.
+inline double shrinkage_term(double shrink_to_mean, const double* vector, const double* coefficients,
                        const std::vector<std::int32_t>& class_start, Index n_inputs,
                        double* gradient)
 {
-    if (relief == 0.0) return 0.0;
+    if (shrink_to_mean == 0.0) return 0.0;
     double value = 0.0;
     Vector mean(static_cast<std::size_t>(n_inputs));
     for (std::size_t c = 0; c + 1 < class_start.size(); ++c) {
@@ -47,9 +47,9 @@ inline double relieved(double relief, const double* vector, const double* coeffi
         }
         if (!(total > 0.0)) continue;
         for (double& m : mean) m /= total;
-        value -= relief * total * dot(mean, mean);
+        value -= shrink_to_mean * total * dot(mean, mean);
         for (Index p = class_start[c]; p < class_start[c + 1]; ++p)
-            kernels().add_scaled(gradient + p * n_inputs, -2.0 * relief * coefficients[p],
+            kernels().add_scaled(gradient + p * n_inputs, -2.0 * shrink_to_mean * coefficients[p],
                                  mean.data(), n_inputs);
     }
     return value;

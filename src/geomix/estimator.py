@@ -24,7 +24,7 @@ from geomix.out_of_core.devices import ArraySource
 from geomix.out_of_core.fit import fit_estimator
 from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
-from geomix.search.warm_start import go_on, next_batch
+from geomix.search.warm_start import next_batch, warm_start
 from geomix.table.reader import read_rows
 from geomix.training.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
 from geomix.training.deadline import Deadline
@@ -81,10 +81,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Sharpness of the soft-OR at the end and at the start of training.
     l2 : "auto" or float, default="auto"
         Penalty on squared weights; "auto" chooses by held-out likelihood. Paper: 1e-4.
-    relief : "auto" or float, default="auto"
+    shrink_to_mean : "auto" or float, default="auto"
         Share of the penalty that the mean plane of a class is spared, so that planes shrink
         towards it rather than towards zero. Paper: 0. "auto" tries 0 and 0.9 for spline planes.
-    weigh_columns : "auto" or bool, default="auto"
+    adaptive_penalty : "auto" or bool, default="auto"
         Penalise a step of a curve less the more it says, as the planes alike tell first; a
         Fourier lift becomes finer along columns that say more, as one spline plane per class
         tells. "auto" tries both, where ``l2`` is chosen. Paper: False.
@@ -117,7 +117,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Stop by the held-out loss after temperature scaling, by the plain one, or not at all.
         "auto" is "off" for L-BFGS with ``refit``, where the chosen penalty does that work, and
         "calibrated" otherwise.
-    patience : int, default=12
+    n_iter_no_change : int, default=12
         Iterations without a gain on held-out rows before training stops.
     calibrate : bool, default=True
         Fit one temperature on held-out rows.
@@ -127,7 +127,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     n_members : "auto" or int, default="auto"
         Spline models with several planes are trained so many times, each time without another
         part of the rows, and asked together. "auto": 8, or 1 above 20,000 rows. Paper: 1.
-    monotone : dict or None, default=None
+    monotonic_cst : dict or None, default=None
         Probabilities that only rise (1) or only fall (-1) with a number, by column and class:
         ``{"dose": {"toxic": 1}}``; with two classes ``{"dose": 1}`` speaks of the second. Kept in
         training, for every row; Fourier lifts, PCA and Adam are then out.
@@ -179,8 +179,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         sharpness: float = 6.0,
         sharpness_start: float = 3.0,
         l2: Any = "auto",
-        relief: Any = "auto",
-        weigh_columns: Any = "auto",
+        shrink_to_mean: Any = "auto",
+        adaptive_penalty: Any = "auto",
         usage_beta: float = 0.5,
         usage_delta: float = 0.01,
         usage_average: str = "batch",
@@ -198,11 +198,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         max_weight_norm: float | None = None,
         validation_fraction: float = 0.2,
         early_stopping: str = "auto",
-        patience: int = 12,
+        n_iter_no_change: int = 12,
         calibrate: bool = True,
         refit: bool = True,
         n_members: Any = "auto",
-        monotone: Any = None,
+        monotonic_cst: Any = None,
         time_limit: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -222,8 +222,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.sharpness = sharpness
         self.sharpness_start = sharpness_start
         self.l2 = l2
-        self.relief = relief
-        self.weigh_columns = weigh_columns
+        self.shrink_to_mean = shrink_to_mean
+        self.adaptive_penalty = adaptive_penalty
         self.usage_beta = usage_beta
         self.usage_delta = usage_delta
         self.usage_average = usage_average
@@ -241,11 +241,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.max_weight_norm = max_weight_norm
         self.validation_fraction = validation_fraction
         self.early_stopping = early_stopping
-        self.patience = patience
+        self.n_iter_no_change = n_iter_no_change
         self.calibrate = calibrate
         self.refit = refit
         self.n_members = n_members
-        self.monotone = monotone
+        self.monotonic_cst = monotonic_cst
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.random_state = random_state
@@ -318,7 +318,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             if goes_on:
                 rows = rows if class_weight is None else class_weighted(rows, class_weight)
                 until = watch_until(deadline, told)
-                model, history = go_on(self.model_, self.history_, rows, valid, recipe, seed, until)
+                model, history = warm_start(
+                    self.model_, self.history_, rows, valid, recipe, seed, until
+                )
             else:
                 model, history = fit_model(
                     rows,

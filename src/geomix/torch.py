@@ -131,19 +131,19 @@ class GeometricMixtureHead(torch.nn.Module):
         l2: float = 1e-4,
         beta: float = 0.5,
         delta: float = 0.01,
-        relief: float = 0.0,
+        shrink_to_mean: float = 0.0,
     ) -> Any:
         """Usage-aware L2 to add to a loss: see ``geomix.core.objective``."""
         coefficients = l2 * (1.0 + beta / (usage + delta))
         value = (coefficients * (self.weight**2).sum(dim=1)).sum()
-        if relief:
+        if shrink_to_mean:
             sums = self.weight.new_zeros(self.n_classes, self.in_features)
             sums = sums.index_add(0, self._class_of, coefficients[:, None] * self.weight)
             total = coefficients.new_zeros(self.n_classes).index_add(
                 0, self._class_of, coefficients
             )
             means = sums / torch.where(total > 0, total, 1.0)[:, None]
-            value = value - relief * (total * (means**2).sum(dim=1)).sum()
+            value = value - shrink_to_mean * (total * (means**2).sum(dim=1)).sum()
         return value
 
     def anneal(self, progress: float) -> float:

@@ -39,7 +39,7 @@ class Descent:
     tol: float
     value_tol: float
     on_iterate: Callable[[Planes, float], None] | None = None
-    relief: float = 0.0
+    shrink_to_mean: float = 0.0
 
 
 class Descended(NamedTuple):
@@ -97,7 +97,7 @@ def descend(rows: Sums, descent: Descent, coordinates: Coordinates | None = None
         nonlocal value
         at = by.planes_at(vector)
         terms = rows.terms(at, descent.sharpness, descent.label_smoothing)
-        value, gradient = penalised(terms, at, descent.coefficients, descent.relief)
+        value, gradient = penalised(terms, at, descent.coefficients, descent.shrink_to_mean)
         return value, by.gradient(vector, gradient)
 
     def on_iterate(vector: FloatArray) -> None:

@@ -82,7 +82,12 @@ class NativeRows:
 
     def minimizer(self, descent: Descent) -> Any:
         """The native L-BFGS over these rows, before its first step."""
-        problem = descent.sharpness, descent.label_smoothing, descent.coefficients, descent.relief
+        problem = (
+            descent.sharpness,
+            descent.label_smoothing,
+            descent.coefficients,
+            descent.shrink_to_mean,
+        )
         ends = descent.tol, descent.value_tol
         return self._solver(self.packed, *_numbers(descent.planes), *problem, *ends)
 

@@ -4,7 +4,7 @@
     loss     = - sum_i w_i sum_c t_ic log p_c(x_i) / sum_i w_i
     lambda_p = l2 (1 + beta / (u_p + delta)),    u_p = weighted mean responsibility of plane p
     value    = loss + sum_p lambda_p ||w_p||^2   (biases are not penalised)
-               - relief sum_c Lambda_c ||mu_c||^2,   mu_c = sum_p lambda_p w_p / Lambda_c
+               - shrink_to_mean sum_c Lambda_c ||mu_c||^2,   mu_c = sum_p lambda_p w_p / Lambda_c
 
 Settled where the paper is of two minds: the penalty is lambda ||w||^2, so its gradient is
 2 lambda w; cross-entropy is a weighted mean; usage is averaged over all rows and treated as a
@@ -12,8 +12,8 @@ constant, so the gradient does not pass through it. An idle plane has a *stronge
 is shrunk, which prunes it.
 
 The penalty splits into one on a class's mean plane mu_c and one on the deviations from it;
-``relief`` takes a share of the first away (0: the paper's). A class is then one model with as
-many modes as the data ask for.
+``shrink_to_mean`` takes a share of the first away (0: the paper's). A class is then one model with
+as many modes as the data ask for.
 
 Loss, gradients and usage are sums over rows (``BatchTerms``), so they add: a mini-batch, a
 thread's share and a partition on another machine are the same code.
@@ -102,16 +102,16 @@ def usage_penalty(mean_usage: FloatArray, l2: float, beta: float, delta: float) 
 
 
 def penalised(
-    terms: BatchTerms, planes: Planes, coefficients: FloatArray, relief: float = 0.0
+    terms: BatchTerms, planes: Planes, coefficients: FloatArray, shrink_to_mean: float = 0.0
 ) -> tuple[float, FloatArray]:
     """Value of the objective and its gradient as one flat array (see ``Planes.as_vector``)."""
     squared_norms = (planes.weights**2).sum(axis=1)
     value = terms.mean_loss + float(coefficients @ squared_norms)
     pulled = planes.weights
-    if relief:
+    if shrink_to_mean:
         means, total = _class_means(planes, coefficients)
-        value -= relief * float(total @ (means**2).sum(axis=1))
-        pulled = planes.weights - relief * means[planes.class_of]
+        value -= shrink_to_mean * float(total @ (means**2).sum(axis=1))
+        pulled = planes.weights - shrink_to_mean * means[planes.class_of]
     weights_gradient = terms.weights_gradient / terms.row_weight
     weights_gradient += 2.0 * coefficients[:, None] * pulled
     biases_gradient = terms.biases_gradient / terms.row_weight

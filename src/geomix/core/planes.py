@@ -103,7 +103,7 @@ class Planes:
         return replace(self, weights=self.weights @ matrix, biases=biases)
 
 
-def committee(members: Sequence[Planes]) -> Planes:
+def ensemble(members: Sequence[Planes]) -> Planes:
     """Models over the same features and with the same planes per class, asked together."""
     first = members[0]
     order = np.argsort(np.concatenate([one.class_of for one in members]), kind="stable")

@@ -23,7 +23,7 @@ from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.errors import ModelFileError
 from geomix.modelfile.spline_tensors import read_spline, spline_tensors
-from geomix.modelfile.tensor_reader import LARGEST_WEIGHT, Shelf
+from geomix.modelfile.tensor_reader import LARGEST_WEIGHT, TensorReader
 from geomix.table.one_hot import MISSING, Expand, expansion
 from geomix.table.schema import Table
 
@@ -87,7 +87,7 @@ def expand_tensors(expand: Expand | None) -> dict[str, Any]:
 # --- from tensors ---
 
 
-def read_planes(shelf: Shelf, n_inputs: int, n_classes: int, n_members: int) -> Planes:
+def read_planes(shelf: TensorReader, n_inputs: int, n_classes: int, n_members: int) -> Planes:
     start = shelf.integers("planes.class_start", n_classes + 1)
     # Compared before subtracted: the difference of hostile integers may wrap around.
     is_rising = start[0] == 0 and (start[1:] > start[:-1]).all()
@@ -102,7 +102,7 @@ def read_planes(shelf: Shelf, n_inputs: int, n_classes: int, n_members: int) -> 
     return Planes(weights, biases, start, n_members)
 
 
-def read_standardize(shelf: Shelf, n_columns: int, *, passes: bool) -> Standardize:
+def read_standardize(shelf: TensorReader, n_columns: int, *, passes: bool) -> Standardize:
     if passes:
         return PassThrough(n_columns)
     n_kept = shelf.length("standardize.mean")
@@ -122,7 +122,7 @@ def read_standardize(shelf: Shelf, n_columns: int, *, passes: bool) -> Standardi
     return Standardize(kept, mean, scale, rotation, n_columns)
 
 
-def read_lift(shelf: Shelf, described: Any, n_inputs: int, table: Table) -> Lift:
+def read_lift(shelf: TensorReader, described: Any, n_inputs: int, table: Table) -> Lift:
     """The lift over ``n_inputs`` standardised columns, or, of a spline, over the table's own."""
     kind = described.get("kind") if isinstance(described, dict) else None
     expected = {"kind", "gamma"} if kind == "fourier" else {"kind"}
@@ -145,7 +145,7 @@ def read_lift(shelf: Shelf, described: Any, n_inputs: int, table: Table) -> Lift
     return FourierLift(frequencies, gamma)
 
 
-def read_expand(shelf: Shelf, table: Table) -> Expand:
+def read_expand(shelf: TensorReader, table: Table) -> Expand:
     n_outputs = shelf.length("expand.shows")
     column_of = shelf.integers("expand.column_of", n_outputs)
     shows = shelf.integers("expand.shows", n_outputs)

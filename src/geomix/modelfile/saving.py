@@ -23,7 +23,7 @@ from geomix.errors import ModelFileError, ModelVersionError
 from geomix.explain.cells import table_of
 from geomix.model import GeometricMixture
 from geomix.modelfile import atomic, canonical_json, manifest, model_tensors, tensor_file
-from geomix.modelfile.tensor_reader import Shelf
+from geomix.modelfile.tensor_reader import TensorReader
 from geomix.table.schema import Table
 
 LARGEST_FILE = 4 * 2**30
@@ -168,7 +168,7 @@ def _refuse_newer(stream: BinaryIO, size: int) -> None:
 
 def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> GeometricMixture:
     """The model that a manifest and tensors describe, with everything checked."""
-    shelf = Shelf(arrays)
+    shelf = TensorReader(arrays)
     classes = manifest.read_classes(about["classes"])
     n_columns = manifest.count(about, "n_columns")
     table = manifest.read_columns(about["columns"], n_columns, max_columns)

@@ -20,7 +20,7 @@ from geomix.arrays import FloatArray
 from geomix.core.spline import SplineLift
 from geomix.core.spline_parts import Curve, Levels, Pair, Part
 from geomix.errors import ModelFileError
-from geomix.modelfile.tensor_reader import LARGEST_FLOAT, LARGEST_WEIGHT, Shelf
+from geomix.modelfile.tensor_reader import LARGEST_FLOAT, LARGEST_WEIGHT, TensorReader
 from geomix.table.schema import Table
 
 MOST_BINS = 2**16
@@ -55,7 +55,7 @@ def _joined(arrays: list[FloatArray]) -> FloatArray:
     return np.concatenate([np.zeros(0), *arrays])
 
 
-def read_spline(shelf: Shelf, table: Table) -> SplineLift:
+def read_spline(shelf: TensorReader, table: Table) -> SplineLift:
     rows = shelf.integers("spline.parts", shelf.length("spline.parts"), 6).tolist()
     _check_part_rows(rows, table)
     sizes = {
@@ -70,7 +70,7 @@ def read_spline(shelf: Shelf, table: Table) -> SplineLift:
     return SplineLift(parts, len(table))
 
 
-def _split(shelf: Shelf, name: str, sizes: list[int]) -> list[FloatArray]:
+def _split(shelf: TensorReader, name: str, sizes: list[int]) -> list[FloatArray]:
     most = LARGEST_WEIGHT if name == "spline.mean" else LARGEST_FLOAT
     whole = shelf.numbers(name, sum(sizes), most=most)
     return np.split(whole, np.cumsum(sizes)[:-1]) if sizes else []

@@ -20,7 +20,7 @@ LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass
-class Shelf:
+class TensorReader:
     """The tensors of a file; each is taken once, by the part that it belongs to."""
 
     arrays: dict[str, Any]

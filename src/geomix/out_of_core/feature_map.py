@@ -1,11 +1,11 @@
 """The way from rows as they came to rows that training works on, for one part at a time.
 
-    part  ->  encode, expand, standardise (or find the bins)  ->  ``Stored``: small, kept
+    part  ->  encode, expand, standardise (or find the bins)  ->  ``StoredRows``: small, kept
           ->  lift  ->  ``TrainingRows``: made block by block in every pass
 
 What is stored is what a pass can start from without the raw part: codes under a spline lift,
 standardised numbers otherwise (Fourier features would take twenty times the room, and are made
-faster than they are read). A way is plain data, so it travels to other processes.
+faster than they are read). A feature_map is plain data, so it travels to other processes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SMALLEST_BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredRows:
     """Rows of a part, ready for any number of passes. X : codes, or standardised numbers."""
 
     X: Any
@@ -51,7 +51,7 @@ class Stored:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class FeatureMap:
     """``dtype`` is that of the standardised numbers; ``class_weight`` (n_classes,) or None.
 
     exact : sums are worked out in float64, so that they are the same (to 1e-15) however the rows
@@ -67,14 +67,14 @@ class Way:
     class_weight: FloatArray | None
     exact: bool
 
-    def stored(self, part: Part) -> Stored:
+    def stored(self, part: Part) -> StoredRows:
         """The rows of positive weight of a part."""
         y, weight, used = labels_and_weights(part)
         codes = self.classes.codes(y)
         if self.class_weight is not None:
             weight = weight * self.class_weight[codes]
         rows = part.X if used is None else taken(part.X, used)
-        return Stored(self._numbers(rows), codes, weight)
+        return StoredRows(self._numbers(rows), codes, weight)
 
     def _numbers(self, X: Any) -> Any:
         is_array = isinstance(X, np.ndarray) and not self.table.has_categories
@@ -87,7 +87,7 @@ class Way:
             V[at] = self.standardize(block)
         return V
 
-    def blocks(self, stored: Stored) -> Iterator[TrainingRows]:
+    def blocks(self, stored: StoredRows) -> Iterator[TrainingRows]:
         """The stored rows as the kernel wants them, some at a time."""
         size = max(self._rows_per_block, SMALLEST_BLOCK)
         for start in range(0, len(stored), size):
@@ -108,7 +108,7 @@ class Way:
         return Phi.astype(np.float64, copy=False) if self.exact else Phi
 
 
-def way_for(
+def feature_map_of(
     survey: Survey,
     expand: Expand | None,
     standardize: Standardize,
@@ -116,7 +116,7 @@ def way_for(
     class_weight: FloatArray | None,
     *,
     exact: bool,
-) -> Way:
+) -> FeatureMap:
     """The way of a chosen lift. Numbers are float32 where those of a table in memory would be:
     all columns are, complete, there are many, and none lies far out."""
     limits = np.stack([survey.moments.low, survey.moments.high])
@@ -129,7 +129,9 @@ def way_for(
         and standardize.fits_single(limits)
     )
     dtype = np.float32 if single else np.float64
-    return Way(survey.table, survey.classes, expand, standardize, lift, dtype, class_weight, exact)
+    return FeatureMap(
+        survey.table, survey.classes, expand, standardize, lift, dtype, class_weight, exact
+    )
 
 
 def known_from(survey: Survey, recipe: Recipe) -> Known:

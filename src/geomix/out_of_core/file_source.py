@@ -20,9 +20,9 @@ import numpy as np
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core.row_sums import Sums
 from geomix.errors import DataQualityWarning, TableFileError
-from geomix.out_of_core.feature_map import Way
+from geomix.out_of_core.feature_map import FeatureMap
 from geomix.out_of_core.sampling import row_keys
-from geomix.out_of_core.scratch import spooled
+from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Classes, Part, Survey, survey_part
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
 from geomix.tablefile.classes import (
@@ -128,8 +128,8 @@ class TableSource:
             raise TableFileError(f"{self.n_rows} rows are too few to hold out a share of {share}.")
         self._refuse_weightless(texts, survey)
 
-    def sums(self, way: Way) -> AbstractContextManager[Sums]:
-        return spooled(self.parts, way, self.scratch, self.n_rows)
+    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]:
+        return scratch_rows(self.parts, feature_map, self.scratch, self.n_rows)
 
     def parts(self) -> Iterator[Part]:
         """The rows to learn from, some at a time."""

@@ -20,10 +20,10 @@ import numpy as np
 
 from geomix.core.row_sums import Sums
 from geomix.errors import SchemaError, TableFileError
-from geomix.out_of_core.feature_map import Way
+from geomix.out_of_core.feature_map import FeatureMap
 from geomix.out_of_core.file_source import TableSource
 from geomix.out_of_core.fit import fit_estimator
-from geomix.out_of_core.scratch import spooled
+from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Part, Survey, survey_part
 from geomix.table.labels import plain_labels
 from geomix.tablefile.names import check_present
@@ -146,8 +146,8 @@ class FileSource:
             raise ValueError(f"Found no rows in {', '.join(map(repr, self.paths[:3]))}.")
         return total
 
-    def sums(self, way: Way) -> AbstractContextManager[Sums]:
-        return spooled(self.parts, way, self.scratch, self._n_rows)
+    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]:
+        return scratch_rows(self.parts, feature_map, self.scratch, self._n_rows)
 
     @property
     def _n_rows(self) -> int:

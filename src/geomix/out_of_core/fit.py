@@ -27,7 +27,7 @@ from geomix.core.planes import Planes
 from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.model import GeometricMixture
-from geomix.out_of_core.feature_map import Way, known_from, way_for
+from geomix.out_of_core.feature_map import FeatureMap, feature_map_of, known_from
 from geomix.out_of_core.survey import Part, Survey, survey_part
 from geomix.search.fit import SampleFit, class_shares, fit_sample, watch_until
 from geomix.search.folds import Snapshot, Watch
@@ -58,7 +58,7 @@ class Source(Protocol):
 
     def survey(self, seed: int, categorical_features: Any) -> Survey: ...
 
-    def sums(self, way: Way) -> AbstractContextManager[Sums]: ...
+    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +73,14 @@ class MemorySource:
         pairs = zip(self.parts, offsets.tolist(), strict=False)
         return tree_sum(survey_part(part, at, seed, categorical_features) for part, at in pairs)
 
-    def sums(self, way: Way) -> AbstractContextManager[Sums]:
-        stored = [one for part in self.parts if len(part) and len(one := way.stored(part))]
-        return nullcontext(PartSums(lambda: (block for one in stored for block in way.blocks(one))))
+    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]:
+        stored = [one for part in self.parts if len(part) and len(one := feature_map.stored(part))]
+        return nullcontext(
+            PartSums(lambda: (block for one in stored for block in feature_map.blocks(one)))
+        )
 
 
-def fit_far(
+def fit_out_of_core(
     source: Source,
     recipe: Recipe,
     seed: int,
@@ -111,17 +113,17 @@ def fit_far(
         watch=watch,
         deadline=deadline,
     )
-    way = way_for(
+    feature_map = feature_map_of(
         survey, first.expand, first.standardize, first.lift, weights, exact=source.is_exact
     )
     history = first.history
     if recipe.l2 == "auto":
         history.l2 *= survey.sample_share  # the same prior beside all rows
-    planes, n_passes = _descend(first, source, way, recipe, watch)
+    planes, n_passes = _descend(first, source, feature_map, recipe, watch)
     history.notes.append(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
-    temperature = _temperature(first, planes, way, survey, recipe)
+    temperature = _temperature(first, planes, feature_map, survey, recipe)
     mass = survey.classes.weight if weights is None else survey.classes.weight * weights
     if weights is not None and recipe.correct_prior:
         planes = planes.with_class_bias(-temperature * np.log(weights))
@@ -147,8 +149,8 @@ def settled(recipe: Recipe) -> Recipe:
         ("solver", recipe.solver != "adam", '"auto" or "lbfgs"'),
         ("n_members", recipe.n_members in ("auto", 1), '"auto" or 1'),
         ("refit", recipe.refit, "True"),
-        ("monotone", recipe.monotone is None, "None"),
-        ("weigh_columns", recipe.weigh_columns is not True, '"auto" or False'),
+        ("monotonic_cst", recipe.monotonic_cst is None, "None"),
+        ("adaptive_penalty", recipe.adaptive_penalty is not True, '"auto" or False'),
         ("early_stopping", recipe.early_stopping in ("auto", "off"), '"auto" or "off"'),
     ]:
         if not value:
@@ -156,7 +158,7 @@ def settled(recipe: Recipe) -> Recipe:
                 f"Got {name}={getattr(recipe, name)!r}; expected {expected} where the rows are "
                 "not all in memory."
             )
-    return replace(recipe, n_members=1, weigh_columns=False)
+    return replace(recipe, n_members=1, adaptive_penalty=False)
 
 
 def _check_classes(survey: Survey) -> None:
@@ -176,7 +178,7 @@ def _sample_rows(survey: Survey) -> Rows:
 
 
 def _descend(
-    first: SampleFit, source: Source, way: Way, recipe: Recipe, watch: Watch | None
+    first: SampleFit, source: Source, feature_map: FeatureMap, recipe: Recipe, watch: Watch | None
 ) -> tuple[Planes, int]:
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
@@ -184,14 +186,14 @@ def _descend(
         return watch(record, lambda: snapshot)
 
     history = first.history
-    with source.sums(way) as sums:
+    with source.sums(feature_map) as sums:
         remembered = Remembered(sums)
         trained = train_on_sums(
             first.planes,
             remembered,
             recipe,
             history.l2,
-            history.relief,
+            history.shrink_to_mean,
             None if watch is None else watch_planes,
             first.most_iter,
             first.n_iter,
@@ -201,20 +203,25 @@ def _descend(
 
 
 def _temperature(
-    first: SampleFit, planes: Planes, way: Way, survey: Survey, recipe: Recipe
+    first: SampleFit, planes: Planes, feature_map: FeatureMap, survey: Survey, recipe: Recipe
 ) -> float:
     if not recipe.calibrate or survey.sample_share > SHARE_TO_JUDGE_BY:
         return first.temperature if recipe.calibrate else 1.0
     sample = survey.sample
-    part = Part(survey.sample_cells(), sample.y, survey.sample_weights(way.classes.codes(sample.y)))
-    rows = replace(way, table=_encoded_already(way)).stored(part)
-    scores = [block.class_scores(planes, recipe.sharpness) for block in way.blocks(rows)]
+    part = Part(
+        survey.sample_cells(), sample.y, survey.sample_weights(feature_map.classes.codes(sample.y))
+    )
+    rows = replace(feature_map, table=_encoded_already(feature_map)).stored(part)
+    scores = [block.class_scores(planes, recipe.sharpness) for block in feature_map.blocks(rows)]
     return fit_temperature(np.concatenate(scores), rows.y, rows.weight, PRIOR_SCALE)
 
 
-def _encoded_already(way: Way) -> Any:
+def _encoded_already(feature_map: FeatureMap) -> Any:
     """A table of numbers, for cells that are codes by now."""
-    return replace(way.table, columns=tuple(replace(c, kind="number") for c in way.table.columns))
+    return replace(
+        feature_map.table,
+        columns=tuple(replace(c, kind="number") for c in feature_map.table.columns),
+    )
 
 
 # --- the estimator's side ---
@@ -241,7 +248,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
         _warn(survey, estimator.n_planes)
 
     with ProgressLine(estimator.verbose) as line:
-        model, history, survey = fit_far(
+        model, history, survey = fit_out_of_core(
             source,
             recipe,
             seed,

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from geomix.core.row_sums import PartSums, Sums
-from geomix.out_of_core.feature_map import Stored, Way
+from geomix.out_of_core.feature_map import FeatureMap, StoredRows
 from geomix.out_of_core.survey import Part
 
 
 @contextmanager
-def spooled(
-    parts: Callable[[], Iterator[Part]], way: Way, scratch: Any, n_rows: int
+def scratch_rows(
+    parts: Callable[[], Iterator[Part]], feature_map: FeatureMap, scratch: Any, n_rows: int
 ) -> Iterator[Sums]:
     """Sums over the rows of ``parts``, ``n_rows`` or so, by way of a scratch file in the folder
     ``scratch``; False: without one, every pass asks for the parts anew."""
@@ -33,22 +33,22 @@ def spooled(
             lambda: (
                 block
                 for part in parts()
-                if len(rows := way.stored(part))
-                for block in way.blocks(rows)
+                if len(rows := feature_map.stored(part))
+                for block in feature_map.blocks(rows)
             )
         )
         return
-    with Spool(scratch) as spool:
+    with Scratch(scratch) as spool:
         for part in parts():
-            rows = way.stored(part)
+            rows = feature_map.stored(part)
             if len(rows):
                 spool.append(rows)
                 n_left = max(n_rows - spool.n_rows, 0)
                 spool.need(n_left * spool.n_bytes // spool.n_rows)
-        yield PartSums(lambda: (block for rows in spool for block in way.blocks(rows)))
+        yield PartSums(lambda: (block for rows in spool for block in feature_map.blocks(rows)))
 
 
-class Spool:
+class Scratch:
     """A scratch file in ``folder`` (None: where temporary files go)."""
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
@@ -57,7 +57,7 @@ class Spool:
         self._file: Any = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
         self._blocks: list[tuple[tuple[int, ...], Any]] = []
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> Scratch:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -81,18 +81,18 @@ class Spool:
                 "scratch=False to read the files anew in every pass."
             )
 
-    def append(self, rows: Stored) -> None:
+    def append(self, rows: StoredRows) -> None:
         X = np.ascontiguousarray(rows.X)
         self._blocks.append((X.shape, X.dtype))
         for part in (X, rows.y.astype(np.int64), rows.weight.astype(np.float64)):
             _write(self._file, part)
 
-    def __iter__(self) -> Iterator[Stored]:
+    def __iter__(self) -> Iterator[StoredRows]:
         self._file.seek(0)
         for shape, dtype in self._blocks:
             X = _read(self._file, shape, dtype)
             y = _read(self._file, shape[:1], np.int64)
-            yield Stored(X, y, _read(self._file, shape[:1], np.float64))
+            yield StoredRows(X, y, _read(self._file, shape[:1], np.float64))
 
 
 def _write(file: Any, array: Any) -> None:

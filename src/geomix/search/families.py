@@ -2,7 +2,7 @@
 
 From simple to rich: linear with one plane per class, linear with the budget's planes, spline with
 one, Fourier with one, Fourier with the budget's, spline with several. Each looks for its penalty
-by steps of ten (``search/neighbours.py``); the last four are tried alike and weighed
+by steps of ten (``search/neighbours.py``); the last four are tried alike and adaptive
 (``training/adaptive_penalty.py``). What is far behind is not searched further.
 
 Of many rows some are searched on, with fewer trials: kernels are probed on fewer still, and what a
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from geomix.search.folds import Candidate
 from geomix.search.neighbours import SearchIsOver, Walk, step
-from geomix.search.trials import Measured, is_dear
+from geomix.search.trials import Measured, exceeds_budget
 from geomix.training.recipe import Recipe
 
 # The penalty to start from, per lift.
@@ -41,17 +41,19 @@ PROMISING_KERNEL = 1.03
 
 
 def default_candidate(
-    recipe: Recipe, *, lift: str, n_planes: int | None = None, relief: float = 0.0
+    recipe: Recipe, *, lift: str, n_planes: int | None = None, shrink_to_mean: float = 0.0
 ) -> Candidate:
     """The candidate of a lift before anything has been measured."""
     l2 = DEFAULT_L2[lift] if recipe.l2 == "auto" else float(recipe.l2)
-    relief = relief if recipe.relief == "auto" else float(recipe.relief)
+    shrink_to_mean = (
+        shrink_to_mean if recipe.shrink_to_mean == "auto" else float(recipe.shrink_to_mean)
+    )
     gamma_factor = 1.0 if lift == "fourier" else None
     n_knots = None
     if lift == "spline":
         n_knots = KNOTS_OF_ONE_PLANE if recipe.n_knots == "auto" else int(recipe.n_knots)
-    weighed = recipe.weigh_columns is True
-    return Candidate(lift, l2, gamma_factor, n_planes, relief, n_knots, weighed)
+    adaptive = recipe.adaptive_penalty is True
+    return Candidate(lift, l2, gamma_factor, n_planes, shrink_to_mean, n_knots, adaptive)
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,12 @@ class Search(Walk):
         if "spline" in simple:
             yield from self.rich(simple["spline"])
 
-    def _first(self, lift: str, *, n_planes: int | None = None, relief: float = 0.0) -> Candidate:
-        first = default_candidate(self.recipe, lift=lift, n_planes=n_planes, relief=relief)
+    def _first(
+        self, lift: str, *, n_planes: int | None = None, shrink_to_mean: float = 0.0
+    ) -> Candidate:
+        first = default_candidate(
+            self.recipe, lift=lift, n_planes=n_planes, shrink_to_mean=shrink_to_mean
+        )
         if first.n_knots is None:
             return first
         return replace(first, n_knots=min(first.n_knots, self.most_knots))
@@ -93,8 +99,10 @@ class Search(Walk):
 
     def given(self, lift: str) -> Iterator[Measured]:
         """Planes as the user wants them, or as the silhouette says."""
-        for relief in self.reliefs if lift == "spline" else (0.0,):
-            if (found := self.searched(self._first(lift, relief=relief))) is not None:
+        for shrink_to_mean in self.shrinkages if lift == "spline" else (0.0,):
+            if (
+                found := self.searched(self._first(lift, shrink_to_mean=shrink_to_mean))
+            ) is not None:
                 yield found
 
     def by_budget(self, simple: Measured) -> Iterator[Measured]:
@@ -130,7 +138,7 @@ class Search(Walk):
             for n_planes in others:
                 other = self._with_planes(best, n_planes, l2_factor)
                 if not self.has_many_rows:
-                    other = self.best_relief(other)
+                    other = self.best_shrinkage(other)
                     if other.loss < PROMISING_NUMBER * best.loss:
                         other = self.tuned(other)
                 if other.loss >= best.loss:
@@ -142,8 +150,8 @@ class Search(Walk):
 
     def _several(self, simple: Measured, n_planes: int) -> Measured | None:
         """So many spline planes, from what one has found; None where they have no chance."""
-        several = self._drawn_apart(simple.candidate, n_planes)
-        if is_dear(several, self.folds[0]):
+        several = self._split_planes(simple.candidate, n_planes)
+        if exceeds_budget(several, self.folds[0]):
             return None
         start = self.measure(several)
         # On few rows the search would find the luckiest of many, and take the longest.
@@ -152,18 +160,18 @@ class Search(Walk):
         start = self.by_tens(start)
         if self.is_hopeless(start):
             return None
-        start = self.best_weighing(self.best_relief(start))
+        start = self.best_penalty_kind(self.best_shrinkage(start))
         if self.is_behind(start, PROMISING):
             return start
         start = self.best_width(start)
         return start if self.has_many_rows else self.tuned(start)
 
-    def _drawn_apart(self, one: Candidate, n_planes: int) -> Candidate:
+    def _split_planes(self, one: Candidate, n_planes: int) -> Candidate:
         """Several planes with the penalty of one, and fewer knots."""
         if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
             one = self.with_knots(one, KNOTS_OF_SEVERAL_PLANES)
-        weighed = one.weighed or self.may_weigh
-        return replace(one, n_planes=n_planes, relief=self.reliefs[0], weighed=weighed)
+        adaptive = one.adaptive or self.may_adapt
+        return replace(one, n_planes=n_planes, shrink_to_mean=self.shrinkages[0], adaptive=adaptive)
 
     def _with_planes(self, best: Measured, n_planes: int, l2_factor: float) -> Measured:
         """Another number of planes. A plane that answers for fewer rows is penalised more
@@ -194,8 +202,8 @@ class Search(Walk):
         that some of the rows rule out."""
         if first.lift == "spline":
             plain = self.tuned(self.best_width(self.by_tens(self.measure(first))))
-            weighed = self.best_weighing(plain)
-            return plain if weighed is plain else self.tuned(weighed)
+            adaptive = self.best_penalty_kind(plain)
+            return plain if adaptive is plain else self.tuned(adaptive)
         found = self._kernel(first) if first.lift == "fourier" else first
         if found is None:
             return None
@@ -227,10 +235,10 @@ class Search(Walk):
         return None
 
     def _best_kernel(self, first: Candidate, rival: Measured | None) -> Measured:
-        """The kernel's width, and whether its columns are weighed; only the width of one that is
+        """The kernel's width, and whether its columns are adaptive; only the width of one that is
         far behind its rival."""
         wide = self.best_width(self.measure(first))
         if rival is not None and self.is_behind(wide, PROMISING_KERNEL):
             return wide
-        weighed = self.best_weighing(wide)
-        return wide if weighed is wide else self.best_width(weighed)
+        adaptive = self.best_penalty_kind(wide)
+        return wide if adaptive is wide else self.best_width(adaptive)

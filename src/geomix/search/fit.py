@@ -11,7 +11,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.lifts import Lift, Standardize
-from geomix.core.planes import Planes, committee
+from geomix.core.planes import Planes, ensemble
 from geomix.model import GeometricMixture
 from geomix.search.families import default_candidate
 from geomix.search.folds import Candidate, Fitted, Fold, Snapshot, Watch, train_on_fold
@@ -80,7 +80,7 @@ def fit_model(
         temperature = _temperature_of(members, left_out, recipe)
     else:
         temperature = _temperature(fitted, choice, recipe)
-    planes = committee([one.features.expanded(one.trained.planes) for one in members])
+    planes = ensemble([one.features.expanded(one.trained.planes) for one in members])
     per_class = planes.per_class // planes.n_members
     if task.wanted is not None and (per_class < task.wanted).any():
         fewer = classes[per_class < task.wanted].tolist()
@@ -191,7 +191,7 @@ def _choose(
         len(lifts) == 1
         and recipe.n_planes != "auto"
         and recipe.l2 != "auto"
-        and (recipe.relief != "auto" or lifts[0] != "spline")
+        and (recipe.shrink_to_mean != "auto" or lifts[0] != "spline")
         and (lifts[0] != "fourier" or recipe.gamma != "auto")
     )
     needs_temperature = task.refit and recipe.calibrate
@@ -252,7 +252,7 @@ def _temperature_of(members: list[Fitted], left_out: list[IntArray], recipe: Rec
 def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History) -> None:
     history.records.extend(fitted.trained.records)
     history.stopped = fitted.trained.stopped
-    history.l2, history.relief = candidate.l2, candidate.relief
+    history.l2, history.shrink_to_mean = candidate.l2, candidate.shrink_to_mean
     history.init, history.units = fitted.init, fitted.features.units
     if unstable := final.preparation.clusters_of(candidate.n_planes).unstable:
         history.notes.append(

@@ -17,7 +17,7 @@ from geomix.table.one_hot import Expand
 from geomix.training.adaptive_penalty import part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units
 from geomix.training.history import Record
-from geomix.training.initial_planes import drawn_apart, initial_planes
+from geomix.training.initial_planes import initial_planes, split_planes
 from geomix.training.loop import train_planes
 from geomix.training.monotone import order_of
 from geomix.training.preparation import Preparation
@@ -37,8 +37,8 @@ class Candidate:
 
     gamma_factor : multiplies the kernel width that the user gave or the median distance
     suggests;  n_planes : per class, or None for what the budget or the user says;
-    relief : share of the penalty that a class's mean plane is spared;
-    n_knots : most knots of a curve, under a spline lift;  weighed : whether features are in units
+    shrink_to_mean : share of the penalty that a class's mean plane is spared;
+    n_knots : most knots of a curve, under a spline lift;  adaptive : whether features are in units
     of what their columns or steps say (``training/adaptive_penalty.py``).
     """
 
@@ -46,9 +46,9 @@ class Candidate:
     l2: float
     gamma_factor: float | None = None
     n_planes: int | None = None
-    relief: float = 0.0
+    shrink_to_mean: float = 0.0
     n_knots: int | None = None
-    weighed: bool = False
+    adaptive: bool = False
 
     def for_rows(self, n_rows: int, n_before: int) -> Candidate:
         """The same prior beside so many rows: cross-entropy is a mean over them."""
@@ -57,35 +57,35 @@ class Candidate:
     @property
     def weighs_steps(self) -> bool:
         """Whether units belong to the steps of curves, and not to columns."""
-        return self.weighed and self.lift == "spline"
+        return self.adaptive and self.lift == "spline"
 
     @property
     def alone(self) -> Candidate:
         """The same with one plane per class, which then has the penalty of the mean plane."""
-        l2 = self.l2 * (1.0 - self.relief)
-        return replace(self, l2=l2, n_planes=1, relief=0.0)
+        l2 = self.l2 * (1.0 - self.shrink_to_mean)
+        return replace(self, l2=l2, n_planes=1, shrink_to_mean=0.0)
 
     @property
     def alike(self) -> Candidate:
         """The same with all steps alike: what tells how much each says."""
-        return replace(self, weighed=False)
+        return replace(self, adaptive=False)
 
 
 # The model that tells how much each column says.
-TELLS = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
+IMPORTANCE_PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
     """Which of the prepared rows train (None: all) and which judge (None: those held out).
 
-    of_many : whether the rows are some of many, for which trials are short and few.
+    is_subsample : whether the rows are some of many, for which trials are short and few.
     """
 
     preparation: Preparation
     train_index: IntArray | None = None
     valid_index: IntArray | None = None
-    of_many: bool = False
+    is_subsample: bool = False
     trained: dict[Candidate, Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
     _weighed: dict[tuple[Any, ...], Features] = field(default_factory=dict)
@@ -104,12 +104,12 @@ class Fold:
         """At most so many of the rows that train, and of those that judge, evenly spread; and
         fewer frequencies. Only of a fold that has its preparation to itself."""
         assert self.train_index is None
-        return Fold(self.preparation.thinned(n_rows, n_frequencies), of_many=True)
+        return Fold(self.preparation.thinned(n_rows, n_frequencies), is_subsample=True)
 
     def features(self, candidate: Candidate) -> Features:
-        """The features of a candidate's lift, whose columns may be weighed but not its steps."""
+        """The features of a candidate's lift, whose columns may be adaptive but not its steps."""
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots
-        if candidate.weighed and not candidate.weighs_steps:
+        if candidate.adaptive and not candidate.weighs_steps:
             if key not in self._weighed:
                 units = units_of(self._column_strengths)
                 self._parts.clear()
@@ -126,7 +126,7 @@ class Fold:
         """(n_columns,) how much each encoded column says, to the rows that train; zero for one
         that is constant."""
         recipe = self.preparation.recipe
-        told = train_on_fold(TELLS, self, recipe, None, "choose", ITERATIONS_ALONE)
+        told = train_on_fold(IMPORTANCE_PROBE, self, recipe, None, "choose", ITERATIONS_ALONE)
         rows = self.parts(told.features)[0]
         strengths = np.zeros(self.preparation.encoded.X.shape[1])
         strengths[rows.X.lift.column_of] = part_strengths(told.trained.planes, rows)
@@ -256,7 +256,7 @@ def _train(
         valid,
         recipe,
         candidate.l2,
-        candidate.relief,
+        candidate.shrink_to_mean,
         stream(preparation.seed, "batches"),
         None if watch is None else watch_planes,
         phase,
@@ -289,7 +289,7 @@ def _start(candidate: Candidate, fold: Fold, recipe: Recipe, train: Rows, phase:
     rng = stream(seed, "initial")
     if several and candidate.lift == "spline" and recipe.init == "auto":
         whole = train_on_fold(candidate.alone, fold, recipe, None, "choose", ITERATIONS_ALONE)
-        planes = drawn_apart(whole.trained.planes, train, clusters, recipe.sharpness_start, rng)
+        planes = split_planes(whole.trained.planes, train, clusters, recipe.sharpness_start, rng)
         return Start(planes, "drawn apart", 0)
     planes, init = initial_planes(
         train, clusters, recipe.init, recipe.sharpness_start, recipe.label_smoothing, rng

@@ -1,4 +1,5 @@
-"""From a candidate to its neighbours: another penalty, width, number of knots, relief or weighing.
+"""From a candidate to its neighbours: another penalty, width, number of knots, shrink_to_mean or
+weighing.
 
 A walk measures each candidate once and goes on while the held-out loss falls. It ends early when
 the held-out rows leave nothing to be won, or when its time is over.
@@ -103,25 +104,31 @@ class Walk:
     @property
     def has_many_rows(self) -> bool:
         """Whether these are some of many rows, for which trials are few."""
-        return self.folds[0].of_many
+        return self.folds[0].is_subsample
 
-    def best_relief(self, start: Measured) -> Measured:
-        tried = [self.measure(replace(start.candidate, relief=one)) for one in self.reliefs]
+    def best_shrinkage(self, start: Measured) -> Measured:
+        tried = [
+            self.measure(replace(start.candidate, shrink_to_mean=one)) for one in self.shrinkages
+        ]
         return min([start, *tried], key=lambda m: m.loss)
 
     @property
-    def reliefs(self) -> tuple[float, ...]:
-        return RELIEFS if self.recipe.relief == "auto" else (float(self.recipe.relief),)
+    def shrinkages(self) -> tuple[float, ...]:
+        return (
+            RELIEFS
+            if self.recipe.shrink_to_mean == "auto"
+            else (float(self.recipe.shrink_to_mean),)
+        )
 
     @property
-    def may_weigh(self) -> bool:
-        return self.recipe.weigh_columns == "auto" and self.recipe.l2 == "auto"
+    def may_adapt(self) -> bool:
+        return self.recipe.adaptive_penalty == "auto" and self.recipe.l2 == "auto"
 
-    def best_weighing(self, start: Measured) -> Measured:
-        """Alike or weighed, whichever is better."""
-        if not self.may_weigh:
+    def best_penalty_kind(self, start: Measured) -> Measured:
+        """Alike or adaptive, whichever is better."""
+        if not self.may_adapt:
             return start
-        other = self.measure(replace(start.candidate, weighed=not start.candidate.weighed))
+        other = self.measure(replace(start.candidate, adaptive=not start.candidate.adaptive))
         return other if other.loss < start.loss else start
 
     def best_width(self, start: Measured) -> Measured:

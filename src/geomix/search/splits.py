@@ -130,7 +130,7 @@ def task_of(
         judged = valid is not None or not recipe.refit or recipe.solver == "adam"
         recipe = replace(recipe, early_stopping="calibrated" if judged else "off")
     if not is_dense(rows.X):  # no curve of a column can tell how much it says
-        recipe = replace(recipe, weigh_columns=False)
+        recipe = replace(recipe, adaptive_penalty=False)
     return Task(
         distinct_rows(rows, column_range(rows.X)),
         valid,
@@ -139,7 +139,7 @@ def task_of(
         wanted_planes(recipe.n_planes, classes),
         recipe,
         seed,
-        read_directions(recipe.monotone, table, classes),
+        read_directions(recipe.monotonic_cst, table, classes),
     )
 
 
@@ -217,7 +217,7 @@ class Folds:
         train, valid = self.splits[0] if self.splits else (np.arange(len(task.rows)), None)
         judge = task.valid if valid is None else task.rows.take(self._sampled(valid, n_rows))
         rows = task.rows.take(self._sampled(train, n_rows))
-        return Fold(task.prepared(rows, judge), of_many=self.has_many_rows)
+        return Fold(task.prepared(rows, judge), is_subsample=self.has_many_rows)
 
     def without_each_part(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
         """Rows of each member of a committee, and those left out; none for a single model."""

@@ -16,7 +16,7 @@ from geomix.training.history import Trial
 from geomix.training.recipe import Recipe
 
 ITERATIONS_PER_TRIAL = 100
-# With weighed steps planes go on gaining for longer, which takes too long of many rows, or where a
+# With adaptive steps planes go on gaining for longer, which takes too long of many rows, or where a
 # pass looks up more than this (some 0.1 s).
 DEAR_LOOKUPS = 1e8
 FEWEST_ROWS_TO_TELL = 50
@@ -49,9 +49,9 @@ class Measured:
 
     @property
     def name(self) -> str:
-        weighed = ", columns weighed" if self.candidate.weighed else ""
+        adaptive = ", columns adaptive" if self.candidate.adaptive else ""
         made = f"{self.candidate.lift} with {self.n_planes} planes"
-        return f"{made}, l2={self.candidate.l2:g}{weighed}"
+        return f"{made}, l2={self.candidate.l2:g}{adaptive}"
 
     def as_trial(self, *, chosen: bool) -> Trial:
         made = self.candidate
@@ -60,12 +60,12 @@ class Measured:
             self.n_planes,
             made.gamma_factor,
             made.l2,
-            made.relief,
+            made.shrink_to_mean,
             self.loss,
             self.temperature,
             self.n_iter,
             chosen,
-            made.weighed,
+            made.adaptive,
         )
 
 
@@ -100,12 +100,12 @@ def measure(
 
 
 def _most_iterations(candidate: Candidate, fold: Fold, recipe: Recipe) -> int:
-    if candidate.weighs_steps and not fold.of_many and not is_dear(candidate, fold):
+    if candidate.weighs_steps and not fold.is_subsample and not exceeds_budget(candidate, fold):
         return recipe.max_iter
     return min(recipe.max_iter, ITERATIONS_PER_TRIAL)
 
 
-def is_dear(candidate: Candidate, fold: Fold) -> bool:
+def exceeds_budget(candidate: Candidate, fold: Fold) -> bool:
     """Whether a pass over the rows looks up so much that trials of such spline planes take long."""
     cells = np.prod(fold.preparation.encoded.X.shape, dtype=float)
     n_planes = (candidate.n_planes or 1) * fold.preparation.n_classes

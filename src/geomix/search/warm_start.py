@@ -22,7 +22,7 @@ from geomix.model import GeometricMixture
 from geomix.search.folds import Snapshot, Watch
 from geomix.table.one_hot import expanded
 from geomix.table.row_views import is_dense
-from geomix.training.adam_epochs import Walk, adam_batch
+from geomix.training.adam_epochs import StreamState, adam_batch
 from geomix.training.features import Features
 from geomix.training.history import History, Record
 from geomix.training.loop import train_planes
@@ -46,7 +46,7 @@ def working_features(
     return features if before.units is None else features.with_units(before.units)
 
 
-def go_on(
+def warm_start(
     model: GeometricMixture,
     before: History,
     rows: Rows,
@@ -64,7 +64,9 @@ def go_on(
     if recipe.early_stopping == "auto":
         recipe = replace(recipe, early_stopping="off" if valid is None else "calibrated")
     l2 = before.l2 if recipe.l2 == "auto" else float(recipe.l2)
-    relief = before.relief if recipe.relief == "auto" else float(recipe.relief)
+    shrink_to_mean = (
+        before.shrink_to_mean if recipe.shrink_to_mean == "auto" else float(recipe.shrink_to_mean)
+    )
 
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
@@ -79,7 +81,7 @@ def go_on(
         judges,
         recipe,
         l2,
-        relief,
+        shrink_to_mean,
         stream(seed, "batches"),
         None if watch is None else watch_planes,
         n_before=max(before.n_iter, 1),
@@ -90,7 +92,7 @@ def go_on(
         stopped=trained.stopped,
         init=before.init,
         l2=l2,
-        relief=relief,
+        shrink_to_mean=shrink_to_mean,
         units=before.units,
     )
     planes = features.expanded(trained.planes)
@@ -103,9 +105,10 @@ def go_on(
 
 
 def _check_alike(model: GeometricMixture, recipe: Recipe) -> None:
-    if recipe.monotone is not None:
+    if recipe.monotonic_cst is not None:
         raise InvalidParameterError(
-            f"Got monotone={recipe.monotone!r}; expected None where a model is trained further."
+            f"Got monotonic_cst={recipe.monotonic_cst!r}; expected None where a model is trained "
+            "further."
         )
     if model.planes.n_members > 1:
         raise InvalidParameterError(
@@ -122,11 +125,11 @@ def _check_alike(model: GeometricMixture, recipe: Recipe) -> None:
 def next_batch(
     model: GeometricMixture,
     before: History,
-    walk: Walk | None,
+    walk: StreamState | None,
     rows: Rows,
     recipe: Recipe,
     seed: int,
-) -> tuple[GeometricMixture, Walk | None]:
+) -> tuple[GeometricMixture, StreamState | None]:
     """One batch of a stream: the model after it, and Adam's moments to carry on with."""
     _check_alike(model, recipe)
     present = np.unique(rows.y)
@@ -139,12 +142,14 @@ def next_batch(
             stacklevel=3,
         )
     l2 = before.l2 if recipe.l2 == "auto" else float(recipe.l2)
-    relief = before.relief if recipe.relief == "auto" else float(recipe.relief)
+    shrink_to_mean = (
+        before.shrink_to_mean if recipe.shrink_to_mean == "auto" else float(recipe.shrink_to_mean)
+    )
     n_steps = 0 if walk is None else walk.state.n_steps
     order = stream(seed, "stream", n_steps).permutation(len(rows))
     features = working_features(model, before, rows)
     planes, after, loss = adam_batch(
-        features.working(model.planes), walk, features.rows, recipe, l2, relief, order
+        features.working(model.planes), walk, features.rows, recipe, l2, shrink_to_mean, order
     )
     if not (np.isfinite(loss) and np.isfinite(planes.as_vector()).all()):
         warnings.warn(

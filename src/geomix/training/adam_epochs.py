@@ -2,7 +2,7 @@
 
 An epoch goes through all rows once: in one native call, or batch by batch through the kernel,
 which is the reference. A stream of batches is trained the same way, one epoch for each batch, with
-what Adam remembers carried in between (``Walk``).
+what Adam remembers carried in between (``StreamState``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Genera
         )
         rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
         order = rng.permutation(len(train))
-        step = _Epoch(train, recipe, run.l2, run.relief, sharpness, rate, order)
+        step = _Epoch(train, recipe, run.l2, run.shrink_to_mean, sharpness, rate, order)
         moved, now, used, loss = epoch_of(planes, state, usage, step)
         if not (np.isfinite(loss) and np.isfinite(moved.as_vector()).all()):
             slowdown, halvings = slowdown / 2.0, halvings + 1
@@ -76,40 +76,40 @@ class _Epoch:
     train: Rows
     recipe: Recipe
     l2: float
-    relief: float
+    shrink_to_mean: float
     sharpness: float
     rate: float
     order: IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class StreamState:
     """Adam between two batches of rows: its moments, and the usage that it penalises by."""
 
     state: AdamState
     usage: FloatArray
 
 
-def _first_step(planes: Planes) -> Walk:
+def _first_step(planes: Planes) -> StreamState:
     """Nothing remembered yet; every plane is used as much as the others of its class."""
     n_numbers = planes.weights.size + planes.biases.size
-    return Walk(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
+    return StreamState(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
 
 
 def adam_batch(
     planes: Planes,
-    walk: Walk | None,
+    walk: StreamState | None,
     train: Rows,
     recipe: Recipe,
     l2: float,
-    relief: float,
+    shrink_to_mean: float,
     order: IntArray,
-) -> tuple[Planes, Walk, float]:
+) -> tuple[Planes, StreamState, float]:
     """One epoch of Adam over a batch, at the final sharpness and the full learning rate."""
     walk = _first_step(planes) if walk is None else walk
-    step = _Epoch(train, recipe, l2, relief, recipe.sharpness, recipe.learning_rate, order)
+    step = _Epoch(train, recipe, l2, shrink_to_mean, recipe.sharpness, recipe.learning_rate, order)
     moved, state, usage, loss = _epoch_over(train)(planes, walk.state, walk.usage, step)
-    return moved, Walk(state, usage), loss
+    return moved, StreamState(state, usage), loss
 
 
 def _epoch_over(train: Rows) -> Callable[..., tuple[Planes, AdamState, FloatArray, float]]:
@@ -140,7 +140,7 @@ def _native_epoch(
         usage_decay=0.0 if recipe.usage_average == "batch" else RUNNING_USAGE_DECAY,
         clip_norm=recipe.clip_norm or 0.0,
         max_weight_norm=recipe.max_weight_norm or 0.0,
-        relief=step.relief,
+        shrink_to_mean=step.shrink_to_mean,
     )
 
 
@@ -156,7 +156,7 @@ def _epoch_by_batches(
         )
         usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
         coefficients = usage_penalty(usage, step.l2, recipe.usage_beta, recipe.usage_delta)
-        value, gradient = penalised(terms, planes, coefficients, step.relief)
+        value, gradient = penalised(terms, planes, coefficients, step.shrink_to_mean)
         loss += value * len(batch) / len(train)
         gradient = clip_norm(gradient, recipe.clip_norm)
         state, vector = adam_step(state, planes.as_vector(), gradient, step.rate)

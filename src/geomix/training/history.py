@@ -37,20 +37,20 @@ class Record:
 class Trial:
     """One candidate that was measured on held-out rows, and how it did.
 
-    ``valid_loss`` is the negative log-likelihood after temperature scaling; ``weighed`` tells
-    whether columns were penalised by what they say (``weigh_columns``).
+    ``valid_loss`` is the negative log-likelihood after temperature scaling; ``adaptive`` tells
+    whether columns were penalised by what they say (``adaptive_penalty``).
     """
 
     lift: str
     n_planes: int
     gamma_factor: float | None
     l2: float
-    relief: float
+    shrink_to_mean: float
     valid_loss: float
     temperature: float
     n_iter: int
     chosen: bool = False
-    weighed: bool = False
+    adaptive: bool = False
 
 
 @dataclass
@@ -58,8 +58,8 @@ class History:
     """Steps of the final training, candidates tried before it, why the winner won, and notes on
     every fallback.
 
-    l2, relief : the penalty of the final training;  units : of the steps of a spline lift,
-    (n_steps,), where those were weighed.
+    l2, shrink_to_mean : the penalty of the final training;  units : of the steps of a spline lift,
+    (n_steps,), where those were adaptive.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -69,7 +69,7 @@ class History:
     stopped: str = ""
     init: str = ""
     l2: float = 0.0
-    relief: float = 0.0
+    shrink_to_mean: float = 0.0
     units: FloatArray | None = field(default=None, compare=False)
 
     @property

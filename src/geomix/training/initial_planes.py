@@ -55,7 +55,7 @@ def initial_planes(
     return planes.with_class_bias(prior - head_start), init
 
 
-def drawn_apart(
+def split_planes(
     whole: Planes, rows: Rows, clusters: Clusters, sharpness: float, rng: np.random.Generator
 ) -> Planes:
     """Several planes per class from ``whole``, which has one."""

@@ -70,7 +70,7 @@ def _stage(
         tol=recipe.tol,
         value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
         on_iterate=on_iterate if followed else None,
-        relief=run.relief,
+        shrink_to_mean=run.shrink_to_mean,
     )
     if run.order is None or not len(run.order.features):
         planes, converged, losses = kernel.minimize(rows, descent)

@@ -29,7 +29,7 @@ def train_planes(
     valid: Rows | None,
     recipe: Recipe,
     l2: float,
-    relief: float,
+    shrink_to_mean: float,
     rng: np.random.Generator,
     watch: Watch | None,
     phase: str = "fit",
@@ -45,7 +45,16 @@ def train_planes(
     """
     most = max_iter or recipe.max_iter
     run = Run(
-        lambda: train.prepared, valid, recipe, l2, relief, watch, phase, most, n_before, order=order
+        lambda: train.prepared,
+        valid,
+        recipe,
+        l2,
+        shrink_to_mean,
+        watch,
+        phase,
+        most,
+        n_before,
+        order=order,
     )
     solver = recipe.solver
     if order is not None:
@@ -66,7 +75,7 @@ def train_on_sums(
     sums: Sums,
     recipe: Recipe,
     l2: float,
-    relief: float,
+    shrink_to_mean: float,
     watch: Watch | None,
     max_iter: int | None = None,
     n_before: int = 0,
@@ -76,5 +85,7 @@ def train_on_sums(
     A pass over them is dear, so an iteration has to gain ``VALUE_TOL_PER_TOL`` times ``tol``.
     """
     most = max_iter or recipe.max_iter
-    run = Run(lambda: sums, None, recipe, l2, relief, watch, "fit", most, n_before, far=True)
+    run = Run(
+        lambda: sums, None, recipe, l2, shrink_to_mean, watch, "fit", most, n_before, far=True
+    )
     return train_by_stages(planes, run)

@@ -1,7 +1,7 @@
 """Monotone probabilities by an order of the planes' weights, kept while training.
 
-``monotone={"dose": {"toxic": +1}}`` asks that p(toxic) never falls as dose rises, whatever the rest
-of the row. With f'_p the slope of plane p along the column,
+``monotonic_cst={"dose": {"toxic": +1}}`` asks that p(toxic) never falls as dose rises, whatever
+the rest of the row. With f'_p the slope of plane p along the column,
 
     d log p_c / dx = (1/T) sum_k p_k (r_c - r_k),     r_c = sum_p a_cp f'_p,
 
@@ -59,7 +59,7 @@ def read_directions(monotone: Any, table: Table, classes: Any) -> tuple[Directio
     if monotone is None:
         return ()
     if not isinstance(monotone, Mapping):
-        raise InvalidParameterError(f"Got monotone={monotone!r}; {EXPECTED}.")
+        raise InvalidParameterError(f"Got monotonic_cst={monotone!r}; {EXPECTED}.")
     made: list[Direction] = []
     labels = classes.tolist()
     for column, wanted in monotone.items():

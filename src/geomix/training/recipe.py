@@ -36,8 +36,8 @@ PAPER: Mapping[str, Any] = {
     "sharpness": 6.0,
     "sharpness_start": 3.0,
     "l2": 1e-4,
-    "relief": 0.0,
-    "weigh_columns": False,
+    "shrink_to_mean": 0.0,
+    "adaptive_penalty": False,
     "usage_beta": 0.5,
     "usage_delta": 0.01,
     "usage_average": "batch",
@@ -54,12 +54,12 @@ PAPER: Mapping[str, Any] = {
     "max_weight_norm": None,
     "validation_fraction": 0.2,
     "early_stopping": "plain",
-    "patience": 12,
+    "n_iter_no_change": 12,
     "calibrate": True,
     "refit": False,
     "n_members": 1,
     "time_limit": None,
-    "monotone": None,
+    "monotonic_cst": None,
 }
 
 
@@ -100,8 +100,8 @@ class Recipe:
     sharpness: float = 6.0
     sharpness_start: float = 3.0
     l2: Any = "auto"
-    relief: Any = "auto"
-    weigh_columns: Any = "auto"
+    shrink_to_mean: Any = "auto"
+    adaptive_penalty: Any = "auto"
     usage_beta: float = 0.5
     usage_delta: float = 0.01
     usage_average: str = "batch"
@@ -118,12 +118,12 @@ class Recipe:
     max_weight_norm: float | None = None
     validation_fraction: float = 0.2
     early_stopping: str = "auto"
-    patience: int = 12
+    n_iter_no_change: int = 12
     calibrate: bool = True
     refit: bool = True
     n_members: Any = "auto"
     time_limit: float | None = None
-    monotone: Any = None
+    monotonic_cst: Any = None
 
     def __post_init__(self) -> None:
         self._check_choices()
@@ -140,7 +140,9 @@ class Recipe:
         lift: tuple[str, ...] = (self.lift,) if isinstance(self.lift, str) else self.lift
         lift = LIFTS if lift == ("auto",) else lift
         # Fourier planes have no slope along a column that could be kept.
-        return lift if self.monotone is None else tuple(one for one in lift if one != "fourier")
+        return (
+            lift if self.monotonic_cst is None else tuple(one for one in lift if one != "fourier")
+        )
 
     def _check_choices(self) -> None:
         lift = self.lift
@@ -164,11 +166,11 @@ class Recipe:
                 _refuse(name, value, "one of " + ", ".join(map(repr, choices)))
 
     def _check_monotone(self) -> None:
-        if self.monotone is None:
+        if self.monotonic_cst is None:
             return
-        if not isinstance(self.monotone, Mapping) or not self.monotone:
+        if not isinstance(self.monotonic_cst, Mapping) or not self.monotonic_cst:
             expected = "None, or a dict such as {'dose': {'toxic': 1}}"
-            _refuse("monotone", self.monotone, expected)
+            _refuse("monotonic_cst", self.monotonic_cst, expected)
         for name, choices, remedy in (
             ("lift", ("fourier", ("fourier",)), "lift='linear', 'spline' or 'auto'"),
             ("solver", ("adam",), "solver='lbfgs' or 'auto'"),
@@ -192,7 +194,7 @@ class Recipe:
 
     def _check_counts(self) -> None:
         may_be_auto = ("n_frequencies", "n_members")
-        for name in ("max_planes", "batch_size", "max_iter", "patience", *may_be_auto):
+        for name in ("max_planes", "batch_size", "max_iter", "n_iter_no_change", *may_be_auto):
             value = getattr(self, name)
             if name in may_be_auto and _is_auto(value):
                 continue
@@ -212,8 +214,8 @@ class Recipe:
             self._check_real(name, *SHARPNESS_RANGE, between.format(*SHARPNESS_RANGE))
         if not _is_auto(self.l2):
             self._check_real("l2", 0.0, 1e6, '"auto" or ' + between.format(0, 1e6))
-        if not _is_auto(self.relief):
-            self._check_real("relief", 0.0, 0.999, '"auto" or ' + between.format(0, 0.999))
+        if not _is_auto(self.shrink_to_mean):
+            self._check_real("shrink_to_mean", 0.0, 0.999, '"auto" or ' + between.format(0, 0.999))
         if not _is_auto(self.gamma):
             self._check_real("gamma", 1e-300, 1e300, '"auto" or ' + between.format(1e-300, 1e300))
         self._check_real("usage_beta", 0.0, 1e6, between.format(0, 1e6))
@@ -252,10 +254,10 @@ class Recipe:
             if not isinstance(value, (bool, np.bool_)):
                 _refuse(name, value, "True or False")
             self._set(name, bool(value))
-        if not _is_auto(self.weigh_columns):
-            if not isinstance(self.weigh_columns, (bool, np.bool_)):
-                _refuse("weigh_columns", self.weigh_columns, '"auto", True or False')
-            self._set("weigh_columns", bool(self.weigh_columns))
+        if not _is_auto(self.adaptive_penalty):
+            if not isinstance(self.adaptive_penalty, (bool, np.bool_)):
+                _refuse("adaptive_penalty", self.adaptive_penalty, '"auto", True or False')
+            self._set("adaptive_penalty", bool(self.adaptive_penalty))
 
     def _set(self, name: str, value: object) -> None:
         # The one moment at which a recipe changes: a float32, a NumPy integer or a fraction

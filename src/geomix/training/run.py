@@ -2,7 +2,7 @@
 
 After every iteration a solver says ``step_done``. The run then takes the loss of the held-out rows,
 always at the final sharpness, because that is the model that will answer; remembers the best
-planes by it, which are restored however training ends; and knows when patience is over.
+planes by it, which are restored however training ends; and knows when n_iter_no_change is over.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Run:
     valid: Rows | None
     recipe: Recipe
     l2: float
-    relief: float
+    shrink_to_mean: float
     watch: Watch | None
     phase: str
     max_iter: int
@@ -142,7 +142,10 @@ class Run:
 
     @property
     def out_of_patience(self) -> bool:
-        return self.n_since_best >= self.recipe.patience and self.recipe.early_stopping != "off"
+        return (
+            self.n_since_best >= self.recipe.n_iter_no_change
+            and self.recipe.early_stopping != "off"
+        )
 
     @property
     def must_stop(self) -> bool:
@@ -151,7 +154,7 @@ class Run:
     def why_stopped(self, otherwise: str) -> str:
         if self.asked_to_stop:
             return "asked"
-        return "patience" if self.out_of_patience else otherwise
+        return "n_iter_no_change" if self.out_of_patience else otherwise
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
         if self.best_planes is None or self.recipe.early_stopping == "off":
