@@ -104,7 +104,7 @@ def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
     start = time.process_time()
     survey = source.survey(0, None)
     surveyed = time.process_time()
-    known = known_from(survey, estimator.recipe())
+    known = known_from(survey, estimator.settings())
     lift = geomix.core.lifts.IdentityLift(known.standardize.n_outputs)
     way = way_for(survey, known.expand, known.standardize, lift, None, exact=False)
     before = time.process_time()
@@ -270,7 +270,7 @@ def _pass_seconds(client: Any, X: Any, y: Any) -> float:
     with _Cluster(client, 60.0) as cluster:
         source = DaskSource(cluster, _parts(X, y, None))
         survey = source.survey(0, None)
-        known = known_from(survey, GeometricMixtureClassifier(**SETTINGS).recipe())
+        known = known_from(survey, GeometricMixtureClassifier(**SETTINGS).settings())
         lift = geomix.core.lifts.IdentityLift(known.standardize.n_outputs)
         way = way_for(survey, known.expand, known.standardize, lift, None, exact=True)
         with source.sums(way) as sums:

@@ -17,8 +17,8 @@ from geomix.table.row_views import all_rows, numbers
 from geomix.table.schema import numbers_table
 from geomix.training.deadline import Deadline
 from geomix.training.preparation import prepare
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows, distinct_rows, stratified_split
+from geomix.training.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -345,8 +345,8 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
     rows, judges = (
         Rows(all_rows(X[at]), y[at], 1.0 + X[at, 0] ** 2) for at in (slice(400), slice(400, 500))
     )
-    recipe = Recipe(n_planes=3)
-    whole = prepare(rows, judges, numbers_table(("a", "b", "c")), 2, np.array([3, 3]), recipe, 0)
+    settings = Settings(n_planes=3)
+    whole = prepare(rows, judges, numbers_table(("a", "b", "c")), 2, np.array([3, 3]), settings, 0)
     some = whole.thinned(150, 4)
     for thin, full, n_rows in ((some.rows, whole.rows, 150), (some.held_out, whole.held_out, 100)):
         at = [int(np.flatnonzero((row == full.X).all(axis=1))[0]) for row in thin.X]

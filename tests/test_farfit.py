@@ -141,7 +141,7 @@ def test_a_survey_expands_and_scales_as_a_fit_in_memory_does(rng):
     frame, y = mixed_frame(rng)
     ours = GeometricMixtureClassifier(**FIXED | {"n_planes": 1}).fit(frame, y).model_
     found = surveyed(frame, y, [300, 600])
-    known = known_from(found, GeometricMixtureClassifier(**FIXED).recipe())
+    known = known_from(found, GeometricMixtureClassifier(**FIXED).settings())
     assert known.expand.shows.tolist() == ours.expand.shows.tolist()
     assert known.expand.column_of.tolist() == ours.expand.column_of.tolist()
     assert known.standardize.kept.tolist() == ours.standardize.kept.tolist()

@@ -23,8 +23,8 @@ from geomix.table.reader import read_rows
 from geomix.table.row_views import PickedRows, blocks, numbers
 from geomix.table.schema import Column, Table, numbers_table
 from geomix.training import preparation
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows, column_range, distinct_rows
+from geomix.training.settings import Settings
 
 from shapes import random_planes  # isort: skip
 
@@ -318,7 +318,7 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
     for most in (10**9, 0):
         monkeypatch.setattr(preparation, "MOST_NUMBERS_AT_ONCE", most)
         rows = Rows(row_views.all_rows(X), y, np.ones(600))
-        made = preparation.prepare(rows, None, table, 2, None, Recipe(pca=pca), 0)
+        made = preparation.prepare(rows, None, table, 2, None, Settings(pca=pca), 0)
         found.append((made.clusters, made.clusters_of(5)))
         assert ("rows" in vars(made)) == (most > 0)
     for whole, in_blocks in zip(*found, strict=True):
@@ -329,7 +329,7 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
 
 def test_one_plane_per_class_needs_no_clusters(rng):
     rows = Rows(row_views.all_rows(rng.standard_normal((40, 2))), np.arange(40) % 3, np.ones(40))
-    made = preparation.prepare(rows, None, numbers_table(("a", "b")), 3, None, Recipe(), 0)
+    made = preparation.prepare(rows, None, numbers_table(("a", "b")), 3, None, Settings(), 0)
     found = made.clusters_of(1)
     assert found.planes_per_class.tolist() == [1, 1, 1]
     assert found.plane_of_row.tolist() == [0] * 40

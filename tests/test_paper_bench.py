@@ -38,8 +38,7 @@ from paper import (  # noqa: E402
 from paper.results import ABLATIONS, MODELS, Measured, Results, Run  # noqa: E402
 from paper.tables import Cell, Table  # noqa: E402
 
-from geomix import Recipe  # noqa: E402
-from geomix.training.recipe import PAPER  # noqa: E402
+from geomix.training.settings import PAPER, Settings  # noqa: E402
 
 
 def made(part=MODELS, **figures):
@@ -76,7 +75,7 @@ def test_every_variant_is_a_recipe_and_differs_from_the_papers():
     same = {ablations.key(ablations.RECIPE, ablations.EITHER)}
     same |= {sensitivity.key(*pair) for pair in variants.CENTRES.items()}
     for name, changes in {**ablations.VARIANTS, **sensitivity.VARIANTS}.items():
-        assert (Recipe(**{**PAPER, **changes}) == Recipe(**PAPER)) == (name in same), name
+        assert (Settings(**{**PAPER, **changes}) == Settings(**PAPER)) == (name in same), name
 
 
 def test_a_model_whose_library_is_missing_is_left_out_with_a_note(monkeypatch, capsys):

@@ -75,8 +75,8 @@ def fourier():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
     y = (np.hypot(*X.T) > 1.0).astype(int)
-    recipe = {"lift": "fourier", "gamma": 1.0, "l2": 1e-4, "n_frequencies": 16, "max_iter": 20}
-    return GeometricMixtureClassifier(**recipe, random_state=0).fit(X, y).model_, X, y
+    settings = {"lift": "fourier", "gamma": 1.0, "l2": 1e-4, "n_frequencies": 16, "max_iter": 20}
+    return GeometricMixtureClassifier(**settings, random_state=0).fit(X, y).model_, X, y
 
 
 # --- regions and facets ---

@@ -15,9 +15,9 @@ from geomix.core.pooling import pool
 from geomix.training.initial_planes import initial_planes
 from geomix.training.loop import train_planes
 from geomix.training.plane_counts import Clusters, find_clusters, wanted_planes
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
 from geomix.training.schedules import learning_rate_at, sharpness_at
+from geomix.training.settings import Settings
 
 
 def never(record, planes):
@@ -34,14 +34,16 @@ def parts(moons):
 
 
 def start_planes(train, per_class=3, init="kmeans"):
-    clusters = find_clusters(train, 2, np.array([per_class] * 2), Recipe(), 0)
+    clusters = find_clusters(train, 2, np.array([per_class] * 2), Settings(), 0)
     return initial_planes(train, clusters, init, 3.0, 0.02, np.random.default_rng(0))[0]
 
 
-def run(parts, watch=never, l2=1e-5, **recipe):
+def run(parts, watch=never, l2=1e-5, **settings):
     train, valid = parts
     rng = np.random.default_rng(0)
-    return train_planes(start_planes(train), train, valid, Recipe(**recipe), l2, 0.0, rng, watch)
+    return train_planes(
+        start_planes(train), train, valid, Settings(**settings), l2, 0.0, rng, watch
+    )
 
 
 def test_adam_is_scikit_learns(rng):
@@ -207,9 +209,9 @@ def test_usage_aware_l2_prunes_an_idle_plane(parts):
     idle.biases[0] -= 50.0
 
     def norm_after(beta):
-        recipe = Recipe(solver="lbfgs", usage_beta=beta, sharpness_start=6.0)
+        settings = Settings(solver="lbfgs", usage_beta=beta, sharpness_start=6.0)
         rng = np.random.default_rng(0)
-        trained = train_planes(idle, train, None, recipe, 1e-3, 0.0, rng, never)
+        trained = train_planes(idle, train, None, settings, 1e-3, 0.0, rng, never)
         usage = pool(trained.planes.scores(train.X), planes.class_start, 6.0)[1].mean(axis=0)
         assert usage[0] < 1e-6
         return np.linalg.norm(trained.planes.weights[0])
@@ -225,17 +227,17 @@ def test_silhouette_finds_the_number_of_separate_groups(rng):
     X = np.vstack([rng.normal(c, 0.3, (60, 2)) for group in centres.values() for c in group])
     y = np.repeat([0, 0, 0, 1], 60)
     rows = Rows(X, y, np.ones(240))
-    clusters = find_clusters(rows, 2, None, Recipe(), 0)
+    clusters = find_clusters(rows, 2, None, Settings(), 0)
     assert clusters.planes_per_class[0] == 3
     groups = clusters.plane_of_row[:180].reshape(3, 60)
     assert (groups == groups[:, :1]).all()
     assert len(set(groups[:, 0])) == 3
-    assert find_clusters(rows, 2, None, Recipe(max_planes=2), 0).planes_per_class[0] == 2
+    assert find_clusters(rows, 2, None, Settings(max_planes=2), 0).planes_per_class[0] == 2
 
 
 def test_a_class_never_gets_more_planes_than_distinct_rows(rng):
     rows = Rows(rng.standard_normal((5, 2)), np.array([0, 0, 0, 1, 1]), np.ones(5))
-    clusters = find_clusters(rows, 3, np.array([4, 4, 4]), Recipe(), 0)
+    clusters = find_clusters(rows, 3, np.array([4, 4, 4]), Settings(), 0)
     assert clusters.planes_per_class.tolist() == [3, 2, 1]
 
 
@@ -265,7 +267,7 @@ def test_every_initialisation_leads_to_a_good_model(parts, init):
     train, valid = parts
     planes = start_planes(train, init=init)
     trained = train_planes(
-        planes, train, valid, Recipe(solver="lbfgs"), 1e-6, 0.0, np.random.default_rng(0), never
+        planes, train, valid, Settings(solver="lbfgs"), 1e-6, 0.0, np.random.default_rng(0), never
     )
     assert cross_entropy(trained.planes, 6.0, valid.X, valid.y, valid.weight) < 0.3
 

@@ -107,7 +107,7 @@ class DaskGeometricMixtureClassifier:
 
         An error or Ctrl-C cancels the work on the cluster and leaves the estimator as it was.
         """
-        self._local.recipe()
+        self._local.settings()
         with _Cluster(_client(self.client), float(self.worker_timeout)) as cluster:
             fit_estimator(self._local, DaskSource(cluster, _parts(X, y, sample_weight)))
         return self

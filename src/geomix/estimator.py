@@ -31,8 +31,8 @@ from geomix.training.deadline import Deadline
 from geomix.training.history import training_facts
 from geomix.training.labelled_rows import class_weights, first_rows, later_rows, validation_rows
 from geomix.training.progress import ProgressLine
-from geomix.training.recipe import PAPER, Recipe
 from geomix.training.rows import class_weighted
+from geomix.training.settings import PAPER, Settings
 
 
 class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -253,7 +253,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     @classmethod
     def paper(cls, **parameters: Any) -> GeometricMixtureClassifier:
-        """The paper's default recipe to the letter; ``parameters`` override parts of it."""
+        """The paper's recipe to the letter; ``parameters`` override parts of it."""
         return cls(**{**PAPER, **parameters})
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -271,8 +271,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         With ``X_val`` and ``y_val`` those rows choose, stop and calibrate, and no row of ``X``
         is held out. An error or Ctrl-C leaves the estimator as it was before the call.
         """
-        recipe = self.recipe()
-        deadline = None if recipe.time_limit is None else Deadline.after(recipe.time_limit)
+        settings = self.settings()
+        deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
         if _stays_on_device(X) and not self.warm_start:
             if X_val is not None or y_val is not None:
                 raise ValueError("X_val and y_val need rows in the host's memory.")
@@ -300,7 +300,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     snapshot.standardize,
                     snapshot.lift,
                     snapshot.planes,
-                    float(recipe.sharpness),
+                    float(settings.sharpness),
                     table=table,
                     expand=snapshot.expand,
                 )
@@ -319,14 +319,14 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 rows = rows if class_weight is None else class_weighted(rows, class_weight)
                 until = watch_until(deadline, told)
                 model, history = warm_start(
-                    self.model_, self.history_, rows, valid, recipe, seed, until
+                    self.model_, self.history_, rows, valid, settings, seed, until
                 )
             else:
                 model, history = fit_model(
                     rows,
                     classes,
                     table,
-                    recipe,
+                    settings,
                     seed,
                     valid=valid,
                     class_weight=class_weight,
@@ -345,7 +345,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         that will ever come and is needed with it. Each later batch is walked through once by
         Adam. Rows that come sorted by class teach the last class: see ``geomix.fit_files``.
         """
-        recipe = replace(self.recipe(), n_members=1)
+        settings = replace(self.settings(), n_members=1)
         shadow = copy.copy(self)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if not hasattr(self, "model_"):
@@ -354,7 +354,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             rows, table, labels = first_rows(shadow, X, y, sample_weight, classes)
             shadow.check_planes_of_labels(labels)
             weights = class_weights(self.class_weight, rows, labels)
-            model, history = fit_model(rows, labels, table, recipe, seed, class_weight=weights)
+            model, history = fit_model(rows, labels, table, settings, seed, class_weight=weights)
             return self.take_over(shadow, model, history, len(rows))
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
@@ -365,7 +365,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         weights = class_weights(self.class_weight, rows, self.classes_)
         rows = rows if weights is None else class_weighted(rows, weights)
         walk = getattr(self, "_walk", None)
-        model, walk = next_batch(self.model_, self.history_, walk, rows, recipe, seed)
+        model, walk = next_batch(self.model_, self.history_, walk, rows, settings, seed)
         self.take_over(shadow, model, self.history_)
         self._walk = walk
         return self
@@ -420,9 +420,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def recipe(self) -> Recipe:
-        """The parameters as a checked ``Recipe``."""
-        recipe = Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
+    def settings(self) -> Settings:
+        """The parameters as a checked ``Settings``."""
+        settings = Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
         if not isinstance(self.missing, str) or self.missing not in ("learn", "error"):
             raise InvalidParameterError(
                 f"Got missing={self.missing!r}; expected one of 'learn', 'error'."
@@ -433,7 +433,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             raise InvalidParameterError(
                 f"Got warm_start={self.warm_start!r}; expected True or False."
             )
-        return replace(recipe, n_members=1) if self.warm_start else recipe
+        return replace(settings, n_members=1) if self.warm_start else settings
 
     def take_over(
         self, shadow: Any, model: GeometricMixture, history: Any, n_rows: int | None = None

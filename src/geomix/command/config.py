@@ -74,7 +74,7 @@ def _checked(path: Any, key: str, name: str, value: Any) -> Any:
 def estimator_of(a: Any, *, verbose: bool) -> Any:
     """The estimator that the options describe; its parameters are checked before any reading."""
     from geomix.estimator import GeometricMixtureClassifier
-    from geomix.training.recipe import Recipe
+    from geomix.training.settings import Settings
 
     make = GeometricMixtureClassifier.paper if a.paper else GeometricMixtureClassifier
     estimator = make(random_state=a.seed, time_limit=a.time_limit, verbose=int(verbose))
@@ -85,8 +85,8 @@ def estimator_of(a: Any, *, verbose: bool) -> Any:
         if name in SET_OTHERWISE:
             raise usage(f"the parameter {name} is set by {SET_OTHERWISE[name]}")
         estimator.set_params(**{name: value_of(given) if isinstance(given, str) else _fixed(given)})
-    fields = Recipe.__dataclass_fields__
-    Recipe(**{name: value for name, value in estimator.get_params().items() if name in fields})
+    fields = Settings.__dataclass_fields__
+    Settings(**{name: value for name, value in estimator.get_params().items() if name in fields})
     return estimator
 
 

@@ -30,7 +30,7 @@ def check_can_stream(estimator: Any) -> None:
     from geomix.out_of_core.fit import settled
 
     try:
-        settled(estimator.recipe())
+        settled(estimator.settings())
     except InvalidParameterError as error:
         raise usage(f"{error} Leave --stream out, or that parameter.") from error
 

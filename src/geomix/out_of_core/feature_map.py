@@ -27,8 +27,8 @@ from geomix.table.one_hot import NUMBER, Expand, expanded, make_expand
 from geomix.table.row_views import all_rows, blocks
 from geomix.table.schema import Table
 from geomix.training.preparation import Known
-from geomix.training.recipe import Recipe
 from geomix.training.rows import SMALLEST_SPREAD
+from geomix.training.settings import Settings
 
 # Features of one block: large enough to be worth a call, small enough to stay in the cache from
 # their making to their use (a pass over a million rows of 50: 0.20 s, with 2**22 0.49 s).
@@ -134,7 +134,7 @@ def feature_map_of(
     )
 
 
-def known_from(survey: Survey, recipe: Recipe) -> Known:
+def known_from(survey: Survey, settings: Settings) -> Known:
     """Expansion, mean and scale of every column, exact over all rows that were surveyed."""
     table, moments, total = survey.table, survey.moments, survey.total_weight
     expand = make_expand(survey.has_missing, table)
@@ -148,7 +148,7 @@ def known_from(survey: Survey, recipe: Recipe) -> Known:
         mass = _mass_shown(survey, int(column_of[i]), int(shows[i]))
         means[i], scales[i], kept[i] = mass / total, 1.0, 0.0 < mass < total
     index = np.flatnonzero(kept)
-    if not recipe.standardize:
+    if not settings.standardize:
         means, scales = np.zeros_like(means), np.ones_like(scales)
     standardize = Standardize(index, means[index], scales[index], None, len(means))
     return Known(expand, standardize, survey.has_missing)

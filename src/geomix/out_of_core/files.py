@@ -82,7 +82,7 @@ def fit_files(
 
     _pyarrow("lib")
     estimator = GeometricMixtureClassifier(**parameters)
-    estimator.recipe()
+    estimator.settings()
     found = _files(paths)
     if reading is None and all(map(_is_parquet, found)):
         source = FileSource(tuple(found), target, columns, sample_weight, scratch)

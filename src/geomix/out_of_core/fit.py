@@ -39,8 +39,8 @@ from geomix.training.deadline import Deadline
 from geomix.training.history import History, Record
 from geomix.training.loop import train_on_sums
 from geomix.training.progress import ProgressLine
-from geomix.training.recipe import Recipe
 from geomix.training.rows import ColumnRange, Rows
+from geomix.training.settings import Settings
 
 # A sample of at most this share of the rows has taught the planes so little that it may judge
 # them: the temperature then comes from the final planes, and not from those of the choice.
@@ -82,7 +82,7 @@ class MemorySource:
 
 def fit_out_of_core(
     source: Source,
-    recipe: Recipe,
+    settings: Settings,
     seed: int,
     *,
     class_weight: Callable[[Survey], FloatArray | None] = lambda survey: None,
@@ -94,8 +94,8 @@ def fit_out_of_core(
 
     ``check`` sees the survey and may refuse it; ``class_weight`` makes factors of it.
     """
-    recipe = settled(recipe)
-    deadline = None if recipe.time_limit is None else Deadline.after(recipe.time_limit)
+    settings = settled(settings)
+    deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
     watch = watch_until(deadline, watch)
     survey = source.survey(seed, categorical_features)
     _check_classes(survey)
@@ -106,9 +106,9 @@ def fit_out_of_core(
         sample,
         survey.classes.labels,
         survey.table,
-        recipe,
+        settings,
         seed,
-        known_from(survey, recipe),
+        known_from(survey, settings),
         class_weight=weights,
         watch=watch,
         deadline=deadline,
@@ -117,15 +117,15 @@ def fit_out_of_core(
         survey, first.expand, first.standardize, first.lift, weights, exact=source.is_exact
     )
     history = first.history
-    if recipe.l2 == "auto":
+    if settings.l2 == "auto":
         history.l2 *= survey.sample_share  # the same prior beside all rows
-    planes, n_passes = _descend(first, source, feature_map, recipe, watch)
+    planes, n_passes = _descend(first, source, feature_map, settings, watch)
     history.notes.append(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
-    temperature = _temperature(first, planes, feature_map, survey, recipe)
+    temperature = _temperature(first, planes, feature_map, survey, settings)
     mass = survey.classes.weight if weights is None else survey.classes.weight * weights
-    if weights is not None and recipe.correct_prior:
+    if weights is not None and settings.correct_prior:
         planes = planes.with_class_bias(-temperature * np.log(weights))
     model = GeometricMixture(
         survey.classes.labels,
@@ -133,32 +133,32 @@ def fit_out_of_core(
         first.standardize,
         first.lift,
         planes,
-        float(recipe.sharpness),
+        float(settings.sharpness),
         temperature,
         survey.table,
         first.expand,
-        training={"class_shares": class_shares(mass, weights, recipe)},
+        training={"class_shares": class_shares(mass, weights, settings)},
     )
     return model, history, survey
 
 
-def settled(recipe: Recipe) -> Recipe:
-    """The recipe as far rows allow it: L-BFGS, one member, columns alike, all rows in the final
-    training. Raises InvalidParameterError for one that needs the rows in memory."""
+def settled(settings: Settings) -> Settings:
+    """Settings as rows out of core allow them: L-BFGS, one member, a uniform penalty, all rows in
+    the final training. Raises InvalidParameterError for one that needs the rows in memory."""
     for name, value, expected in [
-        ("solver", recipe.solver != "adam", '"auto" or "lbfgs"'),
-        ("n_members", recipe.n_members in ("auto", 1), '"auto" or 1'),
-        ("refit", recipe.refit, "True"),
-        ("monotonic_cst", recipe.monotonic_cst is None, "None"),
-        ("adaptive_penalty", recipe.adaptive_penalty is not True, '"auto" or False'),
-        ("early_stopping", recipe.early_stopping in ("auto", "off"), '"auto" or "off"'),
+        ("solver", settings.solver != "adam", '"auto" or "lbfgs"'),
+        ("n_members", settings.n_members in ("auto", 1), '"auto" or 1'),
+        ("refit", settings.refit, "True"),
+        ("monotonic_cst", settings.monotonic_cst is None, "None"),
+        ("adaptive_penalty", settings.adaptive_penalty is not True, '"auto" or False'),
+        ("early_stopping", settings.early_stopping in ("auto", "off"), '"auto" or "off"'),
     ]:
         if not value:
             raise InvalidParameterError(
-                f"Got {name}={getattr(recipe, name)!r}; expected {expected} where the rows are "
+                f"Got {name}={getattr(settings, name)!r}; expected {expected} where the rows are "
                 "not all in memory."
             )
-    return replace(recipe, n_members=1, adaptive_penalty=False)
+    return replace(settings, n_members=1, adaptive_penalty=False)
 
 
 def _check_classes(survey: Survey) -> None:
@@ -178,7 +178,11 @@ def _sample_rows(survey: Survey) -> Rows:
 
 
 def _descend(
-    first: SampleFit, source: Source, feature_map: FeatureMap, recipe: Recipe, watch: Watch | None
+    first: SampleFit,
+    source: Source,
+    feature_map: FeatureMap,
+    settings: Settings,
+    watch: Watch | None,
 ) -> tuple[Planes, int]:
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
@@ -191,7 +195,7 @@ def _descend(
         trained = train_on_sums(
             first.planes,
             remembered,
-            recipe,
+            settings,
             history.l2,
             history.shrink_to_mean,
             None if watch is None else watch_planes,
@@ -203,16 +207,16 @@ def _descend(
 
 
 def _temperature(
-    first: SampleFit, planes: Planes, feature_map: FeatureMap, survey: Survey, recipe: Recipe
+    first: SampleFit, planes: Planes, feature_map: FeatureMap, survey: Survey, settings: Settings
 ) -> float:
-    if not recipe.calibrate or survey.sample_share > SHARE_TO_JUDGE_BY:
-        return first.temperature if recipe.calibrate else 1.0
+    if not settings.calibrate or survey.sample_share > SHARE_TO_JUDGE_BY:
+        return first.temperature if settings.calibrate else 1.0
     sample = survey.sample
     part = Part(
         survey.sample_cells(), sample.y, survey.sample_weights(feature_map.classes.codes(sample.y))
     )
     rows = replace(feature_map, table=_encoded_already(feature_map)).stored(part)
-    scores = [block.class_scores(planes, recipe.sharpness) for block in feature_map.blocks(rows)]
+    scores = [block.class_scores(planes, settings.sharpness) for block in feature_map.blocks(rows)]
     return fit_temperature(np.concatenate(scores), rows.y, rows.weight, PRIOR_SCALE)
 
 
@@ -232,7 +236,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
 
     As in ``fit``, an error or Ctrl-C leaves it as it was.
     """
-    recipe = estimator.recipe()
+    settings = estimator.settings()
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
     shadow = copy.copy(estimator)
 
@@ -250,7 +254,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
     with ProgressLine(estimator.verbose) as line:
         model, history, survey = fit_out_of_core(
             source,
-            recipe,
+            settings,
             seed,
             class_weight=lambda survey: class_factors(estimator.class_weight, survey),
             check=check,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from geomix.search.folds import Candidate
 from geomix.search.neighbours import SearchIsOver, Walk, step
 from geomix.search.trials import Measured, exceeds_budget
-from geomix.training.recipe import Recipe
+from geomix.training.settings import Settings
 
 # The penalty to start from, per lift.
 DEFAULT_L2 = {"linear": 1e-4, "spline": 1e-3, "fourier": 1e-5}
@@ -41,18 +41,18 @@ PROMISING_KERNEL = 1.03
 
 
 def default_candidate(
-    recipe: Recipe, *, lift: str, n_planes: int | None = None, shrink_to_mean: float = 0.0
+    settings: Settings, *, lift: str, n_planes: int | None = None, shrink_to_mean: float = 0.0
 ) -> Candidate:
     """The candidate of a lift before anything has been measured."""
-    l2 = DEFAULT_L2[lift] if recipe.l2 == "auto" else float(recipe.l2)
+    l2 = DEFAULT_L2[lift] if settings.l2 == "auto" else float(settings.l2)
     shrink_to_mean = (
-        shrink_to_mean if recipe.shrink_to_mean == "auto" else float(recipe.shrink_to_mean)
+        shrink_to_mean if settings.shrink_to_mean == "auto" else float(settings.shrink_to_mean)
     )
     gamma_factor = 1.0 if lift == "fourier" else None
     n_knots = None
     if lift == "spline":
-        n_knots = KNOTS_OF_ONE_PLANE if recipe.n_knots == "auto" else int(recipe.n_knots)
-    adaptive = recipe.adaptive_penalty is True
+        n_knots = KNOTS_OF_ONE_PLANE if settings.n_knots == "auto" else int(settings.n_knots)
+    adaptive = settings.adaptive_penalty is True
     return Candidate(lift, l2, gamma_factor, n_planes, shrink_to_mean, n_knots, adaptive)
 
 
@@ -64,7 +64,7 @@ class Search(Walk):
 
     def finalists(self, lifts: tuple[str, ...]) -> Iterator[Measured]:
         """The best of every kind of model, simple kinds first."""
-        if self.recipe.n_planes != "auto":
+        if self.settings.n_planes != "auto":
             for lift in lifts:
                 yield from self.given(lift)
             return
@@ -87,7 +87,7 @@ class Search(Walk):
         self, lift: str, *, n_planes: int | None = None, shrink_to_mean: float = 0.0
     ) -> Candidate:
         first = default_candidate(
-            self.recipe, lift=lift, n_planes=n_planes, shrink_to_mean=shrink_to_mean
+            self.settings, lift=lift, n_planes=n_planes, shrink_to_mean=shrink_to_mean
         )
         if first.n_knots is None:
             return first
@@ -110,7 +110,7 @@ class Search(Walk):
         if not self._has_clusters:
             return
         if simple.candidate.lift == "linear":
-            start = self.measure(default_candidate(self.recipe, lift="linear"))
+            start = self.measure(default_candidate(self.settings, lift="linear"))
             is_left = self.has_many_rows and self.is_behind(start, PROMISING)
             yield start if is_left else self.tuned(start)
         # One plane has found the width and penalty already. Several planes take the most time
@@ -121,7 +121,7 @@ class Search(Walk):
 
     def rich(self, simple: Measured) -> Iterator[Measured]:
         """Several spline planes; then more of them while that helps, or else fewer."""
-        counts = [n for n in RICH_PLANES if n <= self.recipe.max_planes]
+        counts = [n for n in RICH_PLANES if n <= self.settings.max_planes]
         if not counts:
             return
         first = min(counts[-1], RICH_PLANES[0] if self.handicap > 0.0 else FIRST_OF_SEVERAL)
@@ -168,7 +168,7 @@ class Search(Walk):
 
     def _split_planes(self, one: Candidate, n_planes: int) -> Candidate:
         """Several planes with the penalty of one, and fewer knots."""
-        if self.recipe.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
+        if self.settings.n_knots == "auto" and (one.n_knots or 0) <= KNOTS_OF_ONE_PLANE:
             one = self.with_knots(one, KNOTS_OF_SEVERAL_PLANES)
         adaptive = one.adaptive or self.may_adapt
         return replace(one, n_planes=n_planes, shrink_to_mean=self.shrinkages[0], adaptive=adaptive)
@@ -177,7 +177,7 @@ class Search(Walk):
         """Another number of planes. A plane that answers for fewer rows is penalised more
         (usage), which the factor takes back."""
         changed = replace(best.candidate, n_planes=n_planes)
-        if self.recipe.l2 == "auto":
+        if self.settings.l2 == "auto":
             changed = step(changed, l2_factor) or changed
         return self.measure(changed)
 
@@ -185,12 +185,12 @@ class Search(Walk):
         """A spline that was found on fewer rows: its penalty once more, and more planes where it
         has several, which gain most from more rows."""
         best = self.again(found)
-        if self.recipe.l2 == "auto":
+        if self.settings.l2 == "auto":
             best = self.by_half_tens(best)
-        if self.recipe.n_planes != "auto" or not found.is_rich:
+        if self.settings.n_planes != "auto" or not found.is_rich:
             return best
         for n_planes in RICH_PLANES:
-            if (best.candidate.n_planes or 1) < n_planes <= self.recipe.max_planes:
+            if (best.candidate.n_planes or 1) < n_planes <= self.settings.max_planes:
                 other = self._with_planes(best, n_planes, 10.0**-0.5)
                 if other.loss >= best.loss:
                     break

@@ -1,4 +1,4 @@
-"""``fit_model``: from labelled rows and a recipe to a model, one named step per line."""
+"""``fit_model``: from labelled rows and settings to a model, one named step per line."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from geomix.table.schema import Table
 from geomix.training.deadline import Deadline
 from geomix.training.history import History, Record
 from geomix.training.preparation import Known
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
+from geomix.training.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def fit_model(
     rows: Rows,
     classes: Any,
     table: Table,
-    recipe: Recipe,
+    settings: Settings,
     seed: int,
     *,
     valid: Rows | None = None,
@@ -56,7 +56,7 @@ def fit_model(
     """
     history = History()
     watch = watch_until(deadline, watch)
-    task = task_of(rows, table, classes, recipe, seed, valid, class_weight)
+    task = task_of(rows, table, classes, settings, seed, valid, class_weight)
     folds = Folds(task, splits_of(task, history))
     choice = _choose(folds, task, history, watch, deadline)
     final = folds.final
@@ -67,7 +67,7 @@ def fit_model(
             history.notes.append(f"time_limit: {len(members)} of {len(without)} members trained.")
             break
         members.append(
-            train_on_fold(choice.candidate, fold, task.recipe, watch, "fit", choice.n_iter)
+            train_on_fold(choice.candidate, fold, task.settings, watch, "fit", choice.n_iter)
         )
     fitted = members[0]
     if task.spares_some and final.valid is not None:
@@ -75,21 +75,21 @@ def fit_model(
             f"{len(final.valid)} rows were left out of the final training and set the temperature."
         )
     _record(fitted, choice.candidate, final, history)
-    if without and recipe.calibrate:
+    if without and settings.calibrate:
         left_out = [rows for _, rows in without[: len(members)]]
-        temperature = _temperature_of(members, left_out, recipe)
+        temperature = _temperature_of(members, left_out, settings)
     else:
-        temperature = _temperature(fitted, choice, recipe)
+        temperature = _temperature(fitted, choice, settings)
     planes = ensemble([one.features.expanded(one.trained.planes) for one in members])
     per_class = planes.per_class // planes.n_members
     if task.wanted is not None and (per_class < task.wanted).any():
         fewer = classes[per_class < task.wanted].tolist()
         history.notes.append(f"Fewer planes than asked for in {fewer!r}: one per distinct row.")
-    if class_weight is not None and recipe.correct_prior:
+    if class_weight is not None and settings.correct_prior:
         # Weighting by w_c multiplies the posterior by w_c; taking log w_c off the calibrated
         # score s_c / T takes it back exactly.
         planes = planes.with_class_bias(-temperature * np.log(class_weight))
-    sharpness = float(recipe.sharpness)
+    sharpness = float(settings.sharpness)
     model = GeometricMixture(
         classes,
         table.names,
@@ -100,7 +100,7 @@ def fit_model(
         temperature,
         table,
         fitted.features.expand,
-        training={"class_shares": class_shares(task.mass, class_weight, recipe)},
+        training={"class_shares": class_shares(task.mass, class_weight, settings)},
     )
     return model, history
 
@@ -121,7 +121,7 @@ def watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:
 class SampleFit:
     """A model of a sample, from which training on all rows goes on; planes over the lift.
 
-    n_iter : what it took;  most_iter : how long training may go on, None for the recipe's.
+    n_iter : what it took;  most_iter : how long training may go on, None for the settings'.
     """
 
     expand: Expand | None
@@ -138,7 +138,7 @@ def fit_sample(
     rows: Rows,
     classes: Any,
     table: Table,
-    recipe: Recipe,
+    settings: Settings,
     seed: int,
     known: Known,
     *,
@@ -151,11 +151,11 @@ def fit_sample(
     ``known`` is what the whole table says about its columns.
     """
     history = History()
-    task = replace(task_of(rows, table, classes, recipe, seed, None, class_weight), known=known)
+    task = replace(task_of(rows, table, classes, settings, seed, None, class_weight), known=known)
     folds = Folds(task, splits_of(task, history))
     choice = _choose(folds, task, history, watch, deadline)
     fitted = train_on_fold(
-        choice.candidate, folds.final, task.recipe, watch, "choose", choice.n_iter
+        choice.candidate, folds.final, task.settings, watch, "choose", choice.n_iter
     )
     _record(fitted, choice.candidate, folds.final, history)
     features, trained = fitted.features, fitted.trained
@@ -171,9 +171,11 @@ def fit_sample(
     )
 
 
-def class_shares(mass: FloatArray, class_weight: FloatArray | None, recipe: Recipe) -> list[float]:
+def class_shares(
+    mass: FloatArray, class_weight: FloatArray | None, settings: Settings
+) -> list[float]:
     """Shares of the classes that the probabilities speak of; ``mass`` (n_classes,) is weighted."""
-    if class_weight is not None and recipe.correct_prior:
+    if class_weight is not None and settings.correct_prior:
         mass = mass / class_weight
     return (mass / mass.sum()).tolist()
 
@@ -185,23 +187,23 @@ def _choose(
     watch: Watch | None,
     deadline: Deadline | None,
 ) -> _Choice:
-    recipe = task.recipe
+    settings = task.settings
     lifts = _lifts(task, history)
     one_candidate = (
         len(lifts) == 1
-        and recipe.n_planes != "auto"
-        and recipe.l2 != "auto"
-        and (recipe.shrink_to_mean != "auto" or lifts[0] != "spline")
-        and (lifts[0] != "fourier" or recipe.gamma != "auto")
+        and settings.n_planes != "auto"
+        and settings.l2 != "auto"
+        and (settings.shrink_to_mean != "auto" or lifts[0] != "spline")
+        and (lifts[0] != "fourier" or settings.gamma != "auto")
     )
-    needs_temperature = task.refit and recipe.calibrate
-    needs_n_iter = task.refit and recipe.early_stopping != "off"
+    needs_temperature = task.refit and settings.calibrate
+    needs_n_iter = task.refit and settings.early_stopping != "off"
     if not folds.can_measure or (one_candidate and not needs_temperature and not needs_n_iter):
-        return _Choice(default_candidate(recipe, lift=lifts[0]))
+        return _Choice(default_candidate(settings, lift=lifts[0]))
     choice = choose_candidate(
         folds.to_search_on(),
         folds.to_settle_on,
-        recipe,
+        settings,
         watch,
         lifts=lifts,
         handicap=task.hold_out.handicap,
@@ -212,36 +214,36 @@ def _choose(
     history.choice = choice.why
     # Without early stopping a trial ends by converging, which says nothing about when to stop,
     # or at its limit, which does: that is the model that was measured.
-    ended_early = recipe.early_stopping == "off" and not winner.is_cut_short
+    ended_early = settings.early_stopping == "off" and not winner.is_cut_short
     n_iter = winner.n_iter if task.refit and not ended_early else None
     candidate = winner.candidate  # its penalty is the same prior beside the rows it has not seen
-    if recipe.l2 == "auto" and winner.n_rows < folds.n_train:
+    if settings.l2 == "auto" and winner.n_rows < folds.n_train:
         candidate = candidate.for_rows(folds.n_train, winner.n_rows)
     return _Choice(candidate, n_iter, winner.temperature)
 
 
 def _lifts(task: Task, history: History) -> tuple[str, ...]:
-    lifts = task.recipe.lifts
+    lifts = task.settings.lifts
     if is_dense(task.rows.X) or lifts == ("linear",):
         return lifts
     history.notes.append("Sparse input: only the linear lift was considered.")
     return ("linear",)
 
 
-def _temperature(fitted: Fitted, choice: _Choice, recipe: Recipe) -> float:
+def _temperature(fitted: Fitted, choice: _Choice, settings: Settings) -> float:
     """From the rows that judged the final planes; from the choice if none did."""
-    if fitted.valid is None or not recipe.calibrate:
+    if fitted.valid is None or not settings.calibrate:
         return choice.temperature
-    scores = fitted.held_out_scores(recipe.sharpness)
+    scores = fitted.held_out_scores(settings.sharpness)
     return fit_temperature(scores, fitted.valid.y, fitted.valid.weight, PRIOR_SCALE)
 
 
-def _temperature_of(members: list[Fitted], left_out: list[IntArray], recipe: Recipe) -> float:
+def _temperature_of(members: list[Fitted], left_out: list[IntArray], settings: Settings) -> float:
     """From every row, judged by the member that has not seen it."""
     judged = [one.features.rows.take(rows) for one, rows in zip(members, left_out, strict=True)]
     S = np.concatenate(
         [
-            rows.prepared.class_scores(one.trained.planes, recipe.sharpness)
+            rows.prepared.class_scores(one.trained.planes, settings.sharpness)
             for one, rows in zip(members, judged, strict=True)
         ]
     )

@@ -22,9 +22,9 @@ from geomix.training.loop import train_planes
 from geomix.training.monotone import order_of
 from geomix.training.preparation import Preparation
 from geomix.training.random_streams import stream
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
 from geomix.training.run import Trained
+from geomix.training.settings import Settings
 
 # Planes that others will start from, or that tell how much columns or steps say, need not have
 # converged.
@@ -125,8 +125,8 @@ class Fold:
     def _column_strengths(self) -> FloatArray:
         """(n_columns,) how much each encoded column says, to the rows that train; zero for one
         that is constant."""
-        recipe = self.preparation.recipe
-        told = train_on_fold(IMPORTANCE_PROBE, self, recipe, None, "choose", ITERATIONS_ALONE)
+        settings = self.preparation.settings
+        told = train_on_fold(IMPORTANCE_PROBE, self, settings, None, "choose", ITERATIONS_ALONE)
         rows = self.parts(told.features)[0]
         strengths = np.zeros(self.preparation.encoded.X.shape[1])
         strengths[rows.X.lift.column_of] = part_strengths(told.trained.planes, rows)
@@ -191,18 +191,20 @@ class Fitted:
 def train_on_fold(
     candidate: Candidate,
     fold: Fold,
-    recipe: Recipe,
+    settings: Settings,
     watch: Watch | None,
     phase: str = "fit",
     max_iter: int | None = None,
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
     if candidate.weighs_steps:
-        return _train_in_units(candidate, fold, recipe, watch, phase, max_iter)
+        return _train_in_units(candidate, fold, settings, watch, phase, max_iter)
     features = fold.features(candidate)
     train, valid = fold.parts(features)
-    start = _start(candidate, fold, recipe, train, phase)
-    trained = _train(candidate, fold, recipe, features, train, valid, start, watch, phase, max_iter)
+    start = _start(candidate, fold, settings, train, phase)
+    trained = _train(
+        candidate, fold, settings, features, train, valid, start, watch, phase, max_iter
+    )
     if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
         fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, start.init, trained.n_iter)
     return Fitted(features, valid, trained, start.init)
@@ -211,7 +213,7 @@ def train_on_fold(
 def _train_in_units(
     candidate: Candidate,
     fold: Fold,
-    recipe: Recipe,
+    settings: Settings,
     watch: Watch | None,
     phase: str,
     max_iter: int | None,
@@ -219,8 +221,8 @@ def _train_in_units(
     """The same planes with all steps alike tell what each step says, and go on in units of that;
     only then their iterations count."""
     first = phase if phase == "choose" else "weigh"
-    most = min(ITERATIONS_ALONE, recipe.max_iter)
-    told = train_on_fold(candidate.alike, fold, recipe, watch, first, most)
+    most = min(ITERATIONS_ALONE, settings.max_iter)
+    told = train_on_fold(candidate.alike, fold, settings, watch, first, most)
     assert isinstance(told.features.lift, SplineLift)
     units = step_units(told.trained.planes, told.features.lift)
     features = told.features.with_units(units)
@@ -228,14 +230,16 @@ def _train_in_units(
     train, valid = in_units(train, units), None if valid is None else in_units(valid, units)
     n_told = told.trained.n_iter
     start = Start(features.working(told.trained.planes), told.init, n_told)
-    trained = _train(candidate, fold, recipe, features, train, valid, start, watch, phase, max_iter)
+    trained = _train(
+        candidate, fold, settings, features, train, valid, start, watch, phase, max_iter
+    )
     return Fitted(features, valid, replace(trained, n_iter=trained.n_iter - n_told), told.init)
 
 
 def _train(
     candidate: Candidate,
     fold: Fold,
-    recipe: Recipe,
+    settings: Settings,
     features: Features,
     train: Rows,
     valid: Rows | None,
@@ -254,7 +258,7 @@ def _train(
         start.planes,
         train,
         valid,
-        recipe,
+        settings,
         candidate.l2,
         candidate.shrink_to_mean,
         stream(preparation.seed, "batches"),
@@ -272,7 +276,7 @@ def _train(
     )
 
 
-def _start(candidate: Candidate, fold: Fold, recipe: Recipe, train: Rows, phase: str) -> Start:
+def _start(candidate: Candidate, fold: Fold, settings: Settings, train: Rows, phase: str) -> Start:
     """First planes.
 
     With one plane per class there is one optimum, and a neighbour that differs by the penalty
@@ -287,12 +291,12 @@ def _start(candidate: Candidate, fold: Fold, recipe: Recipe, train: Rows, phase:
         return neighbour
     clusters = clusters.of(fold.train_index)
     rng = stream(seed, "initial")
-    if several and candidate.lift == "spline" and recipe.init == "auto":
-        whole = train_on_fold(candidate.alone, fold, recipe, None, "choose", ITERATIONS_ALONE)
-        planes = split_planes(whole.trained.planes, train, clusters, recipe.sharpness_start, rng)
+    if several and candidate.lift == "spline" and settings.init == "auto":
+        whole = train_on_fold(candidate.alone, fold, settings, None, "choose", ITERATIONS_ALONE)
+        planes = split_planes(whole.trained.planes, train, clusters, settings.sharpness_start, rng)
         return Start(planes, "drawn apart", 0)
     planes, init = initial_planes(
-        train, clusters, recipe.init, recipe.sharpness_start, recipe.label_smoothing, rng
+        train, clusters, settings.init, settings.sharpness_start, settings.label_smoothing, rng
     )
     return Start(planes, init, 0)
 

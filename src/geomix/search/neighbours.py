@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from geomix.search.folds import Candidate, Fold, Watch
 from geomix.search.trials import Measured, is_level, measure
 from geomix.training.deadline import Deadline
-from geomix.training.recipe import MOST_KNOTS, Recipe
+from geomix.training.settings import MOST_KNOTS, Settings
 
 # Kernel widths to try, as factors of the one that the median distance suggests.
 GAMMA_STEP = 4.0
@@ -52,7 +52,7 @@ class Walk:
     """
 
     folds: list[Fold]
-    recipe: Recipe
+    settings: Settings
     watch: Watch | None
     handicap: float
     deadline: Deadline | None = None
@@ -68,7 +68,7 @@ class Walk:
             self._go_on_only_if_worth_it()
             beaten = BEATEN_ERRORS if self.handicap == 0.0 else BEATEN_ERRORS_OF_FEW
             self.measured[candidate] = measure(
-                candidate, self.folds, self.recipe, self.watch, self.best, beaten
+                candidate, self.folds, self.settings, self.watch, self.best, beaten
             )
         return self.measured[candidate]
 
@@ -83,7 +83,7 @@ class Walk:
 
     def again(self, found: Measured) -> Measured:
         """What was measured on other rows, measured on these."""
-        if self.recipe.l2 != "auto":
+        if self.settings.l2 != "auto":
             return self.measure(found.candidate)
         return self.measure(found.candidate.for_rows(self.folds[0].n_train, found.n_rows))
 
@@ -116,13 +116,13 @@ class Walk:
     def shrinkages(self) -> tuple[float, ...]:
         return (
             RELIEFS
-            if self.recipe.shrink_to_mean == "auto"
-            else (float(self.recipe.shrink_to_mean),)
+            if self.settings.shrink_to_mean == "auto"
+            else (float(self.settings.shrink_to_mean),)
         )
 
     @property
     def may_adapt(self) -> bool:
-        return self.recipe.adaptive_penalty == "auto" and self.recipe.l2 == "auto"
+        return self.settings.adaptive_penalty == "auto" and self.settings.l2 == "auto"
 
     def best_penalty_kind(self, start: Measured) -> Measured:
         """Alike or adaptive, whichever is better."""
@@ -147,10 +147,10 @@ class Walk:
 
     def _stepped_width(self, candidate: Candidate, up: bool) -> Candidate | None:
         """The next width in that direction; None at the end of the range, or where it is given."""
-        if candidate.gamma_factor is not None and self.recipe.gamma == "auto":
+        if candidate.gamma_factor is not None and self.settings.gamma == "auto":
             return _step_gamma(candidate, GAMMA_STEP if up else 1.0 / GAMMA_STEP)
         # On few rows the knots are few already, and one more choice would be one too many.
-        if candidate.n_knots is None or self.recipe.n_knots != "auto" or self.handicap > 0.0:
+        if candidate.n_knots is None or self.settings.n_knots != "auto" or self.handicap > 0.0:
             return None
         alone = candidate.n_planes == 1
         low, high = KNOTS_RANGE_OF_ONE_PLANE if alone else KNOTS_RANGE_OF_SEVERAL_PLANES
@@ -164,14 +164,14 @@ class Walk:
         assert candidate.n_knots is not None
         n_knots = min(n_knots, self.most_knots)
         changed = replace(candidate, n_knots=n_knots)
-        if self.recipe.l2 != "auto":
+        if self.settings.l2 != "auto":
             return changed
         return _with_l2(changed, candidate.l2 * n_knots / candidate.n_knots)
 
     def by_tens(self, start: Measured) -> Measured:
         """The penalty stepped by ten, one way then the other, while that helps."""
         best = start
-        if self.recipe.l2 != "auto":
+        if self.settings.l2 != "auto":
             return best
         for factor in (0.1, 10.0):
             while stepped := step(best.candidate, factor):
@@ -194,7 +194,7 @@ class Walk:
     def tuned(self, start: Measured) -> Measured:
         """The penalty stepped by ten, for a spline by less once more, and then as strong as it
         may be on few rows."""
-        if self.recipe.l2 != "auto" or self.is_hopeless(start):
+        if self.settings.l2 != "auto" or self.is_hopeless(start):
             return start
         best = start if start.candidate.lift == "spline" else self.by_tens(start)
         if self.handicap == 0.0:

@@ -17,7 +17,7 @@ from geomix.search.folds import Fold, Watch
 from geomix.search.neighbours import SearchIsOver
 from geomix.search.trials import Measured, is_level, paired
 from geomix.training.deadline import Deadline
-from geomix.training.recipe import Recipe
+from geomix.training.settings import Settings
 
 # Nats per row that several spline planes have to win to be worth reading.
 WORTH_IT = 0.001
@@ -35,7 +35,7 @@ class Choice:
 def choose_candidate(
     folds: list[Fold],
     more_rows: Callable[[], Fold | None],
-    recipe: Recipe,
+    settings: Settings,
     watch: Watch | None,
     *,
     lifts: tuple[str, ...],
@@ -47,13 +47,13 @@ def choose_candidate(
     ``folds`` is empty afterwards: their features make room for those of ``more_rows``.
     ``handicap`` is how many standard errors worse a simpler model may be and still win.
     """
-    choice = _searched(Search(folds, recipe, watch, handicap, deadline), lifts)
+    choice = _searched(Search(folds, settings, watch, handicap, deadline), lifts)
     folds.clear()
     if choice.winner.candidate.lift != "spline" or _is_over(deadline):
         return choice
     if (fold := more_rows()) is None:
         return choice
-    search = Search([fold], recipe, watch, handicap, deadline)
+    search = Search([fold], settings, watch, handicap, deadline)
     with suppress(SearchIsOver):
         search.refined(choice.winner)
     # A trial that the deadline ended says nothing.

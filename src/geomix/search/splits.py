@@ -22,7 +22,6 @@ from geomix.training.monotone import Direction, read_directions
 from geomix.training.plane_counts import wanted_planes
 from geomix.training.preparation import Known, Preparation, prepare
 from geomix.training.random_streams import stream
-from geomix.training.recipe import Recipe
 from geomix.training.rows import (
     Rows,
     class_weighted,
@@ -31,6 +30,7 @@ from geomix.training.rows import (
     stratified_folds,
     stratified_split,
 )
+from geomix.training.settings import Settings
 
 # With fewer distinct rows than this nothing is held out.
 FEWEST_ROWS_TO_HOLD_OUT = 50
@@ -73,7 +73,7 @@ class Task:
     table: Table
     n_classes: int
     wanted: IntArray | None
-    recipe: Recipe
+    settings: Settings
     seed: int
     directions: tuple[Direction, ...]
     known: Known | None = None
@@ -86,14 +86,14 @@ class Task:
     @property
     def refit(self) -> bool:
         """Whether the final planes learn from all rows, rather than from a part of them."""
-        return self.valid is None and self.recipe.refit
+        return self.valid is None and self.settings.refit
 
     @property
     def spares_some(self) -> bool:
         """Whether some rows are left out of the final training, to calibrate it."""
-        recipe = self.recipe
-        alone = recipe.n_members in ("auto", 1) and recipe.early_stopping == "off"
-        return self.refit and recipe.calibrate and alone and len(self.rows) > ROWS_TO_SPARE_SOME
+        settings = self.settings
+        alone = settings.n_members in ("auto", 1) and settings.early_stopping == "off"
+        return self.refit and settings.calibrate and alone and len(self.rows) > ROWS_TO_SPARE_SOME
 
     @property
     def hold_out(self) -> HoldOut:
@@ -106,7 +106,7 @@ class Task:
             self.table,
             self.n_classes,
             self.wanted,
-            self.recipe,
+            self.settings,
             self.seed,
             self.directions,
             self.known,
@@ -117,29 +117,29 @@ def task_of(
     rows: Rows,
     table: Table,
     classes: Any,
-    recipe: Recipe,
+    settings: Settings,
     seed: int,
     valid: Rows | None,
     class_weight: FloatArray | None,
 ) -> Task:
-    """The task of fitting ``rows`` by ``recipe``: repeats merged, what is "auto" settled."""
+    """The task of fitting ``rows`` by ``settings``: repeats merged, what is "auto" settled."""
     if class_weight is not None:
         rows = class_weighted(rows, class_weight)
         valid = None if valid is None else class_weighted(valid, class_weight)
-    if recipe.early_stopping == "auto":
-        judged = valid is not None or not recipe.refit or recipe.solver == "adam"
-        recipe = replace(recipe, early_stopping="calibrated" if judged else "off")
+    if settings.early_stopping == "auto":
+        judged = valid is not None or not settings.refit or settings.solver == "adam"
+        settings = replace(settings, early_stopping="calibrated" if judged else "off")
     if not is_dense(rows.X):  # no curve of a column can tell how much it says
-        recipe = replace(recipe, adaptive_penalty=False)
+        settings = replace(settings, adaptive_penalty=False)
     return Task(
         distinct_rows(rows, column_range(rows.X)),
         valid,
         table,
         len(classes),
-        wanted_planes(recipe.n_planes, classes),
-        recipe,
+        wanted_planes(settings.n_planes, classes),
+        settings,
         seed,
-        read_directions(recipe.monotonic_cst, table, classes),
+        read_directions(settings.monotonic_cst, table, classes),
     )
 
 
@@ -159,7 +159,7 @@ def splits_of(task: Task, history: History) -> list[tuple[IntArray, IntArray]]:
     if task.hold_out.n_folds > 1:
         splits = stratified_folds(rows.y, task.hold_out.n_folds, rng)
     else:
-        splits = [stratified_split(rows.y, task.recipe.validation_fraction, rng)]
+        splits = [stratified_split(rows.y, task.settings.validation_fraction, rng)]
     return [(train, valid) for train, valid in splits if len(valid)]
 
 
@@ -222,7 +222,7 @@ class Folds:
     def without_each_part(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
         """Rows of each member of a committee, and those left out; none for a single model."""
         task, preparation = self.task, self.final.preparation
-        wanted = task.recipe.n_members
+        wanted = task.settings.n_members
         if wanted == "auto":
             wanted = MEMBERS if len(task.rows) <= MOST_ROWS_FOR_COMMITTEE else 1
         several = preparation.clusters_of(candidate.n_planes).planes_per_class.max() > 1

@@ -13,7 +13,7 @@ from geomix.core.calibration import PRIOR_SCALE
 from geomix.core.pooling import log_softmax
 from geomix.search.folds import Candidate, Fitted, Fold, Watch, pooled, train_on_fold
 from geomix.training.history import Trial
-from geomix.training.recipe import Recipe
+from geomix.training.settings import Settings
 
 ITERATIONS_PER_TRIAL = 100
 # With adaptive steps planes go on gaining for longer, which takes too long of many rows, or where a
@@ -72,20 +72,20 @@ class Measured:
 def measure(
     candidate: Candidate,
     folds: list[Fold],
-    recipe: Recipe,
+    settings: Settings,
     watch: Watch | None,
     rival: Measured | None,
     beaten_errors: float,
 ) -> Measured:
     """Train and judge on every fold, or on the first few where the rival is clearly better."""
-    limit = _most_iterations(candidate, folds[0], recipe)
+    limit = _most_iterations(candidate, folds[0], settings)
     y, weight = pooled(folds)
     fits: list[Fitted] = []
     S = np.empty((0, folds[0].preparation.n_classes))
     for fold in folds:
-        fits.append(train_on_fold(candidate, fold, recipe, watch, "choose", limit))
-        S = np.vstack([S, fits[-1].held_out_scores(recipe.sharpness)])
-        temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], recipe)
+        fits.append(train_on_fold(candidate, fold, settings, watch, "choose", limit))
+        S = np.vstack([S, fits[-1].held_out_scores(settings.sharpness)])
+        temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], settings)
         if rival is not None and FEWEST_ROWS_TO_TELL <= len(S) < len(y):
             excess = paired(row_losses, rival.row_losses[: len(S)], weight[: len(S)])
             if excess.mean > beaten_errors * excess.error:
@@ -99,10 +99,10 @@ def measure(
     return Measured(candidate, n_planes, row_losses, weight, temperature, n_rows, n_iter, cut)
 
 
-def _most_iterations(candidate: Candidate, fold: Fold, recipe: Recipe) -> int:
+def _most_iterations(candidate: Candidate, fold: Fold, settings: Settings) -> int:
     if candidate.weighs_steps and not fold.is_subsample and not exceeds_budget(candidate, fold):
-        return recipe.max_iter
-    return min(recipe.max_iter, ITERATIONS_PER_TRIAL)
+        return settings.max_iter
+    return min(settings.max_iter, ITERATIONS_PER_TRIAL)
 
 
 def exceeds_budget(candidate: Candidate, fold: Fold) -> bool:
@@ -113,10 +113,10 @@ def exceeds_budget(candidate: Candidate, fold: Fold) -> bool:
 
 
 def _row_losses(
-    S: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe
+    S: FloatArray, y: IntArray, weight: FloatArray, settings: Settings
 ) -> tuple[float, FloatArray]:
     """Temperature of held-out class scores, and each row's loss with it."""
-    temperature = kernel.calibrate(S, y, weight, PRIOR_SCALE)[0] if recipe.calibrate else 1.0
+    temperature = kernel.calibrate(S, y, weight, PRIOR_SCALE)[0] if settings.calibrate else 1.0
     return temperature, -log_softmax(S / temperature)[np.arange(len(y)), y]
 
 

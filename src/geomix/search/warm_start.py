@@ -27,8 +27,8 @@ from geomix.training.features import Features
 from geomix.training.history import History, Record
 from geomix.training.loop import train_planes
 from geomix.training.random_streams import stream
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
+from geomix.training.settings import Settings
 
 
 def working_features(
@@ -51,21 +51,23 @@ def warm_start(
     before: History,
     rows: Rows,
     valid: Rows | None,
-    recipe: Recipe,
+    settings: Settings,
     seed: int,
     watch: Watch | None,
 ) -> tuple[GeometricMixture, History]:
     """Train the planes of a model further on other rows (a warm start).
 
-    The penalty is the recipe's, or the one that was chosen before. Rows to judge by give a new
+    The penalty is the settings', or the one that was chosen before. Rows to judge by give a new
     temperature; without them the old one stays.
     """
-    _check_alike(model, recipe)
-    if recipe.early_stopping == "auto":
-        recipe = replace(recipe, early_stopping="off" if valid is None else "calibrated")
-    l2 = before.l2 if recipe.l2 == "auto" else float(recipe.l2)
+    _check_alike(model, settings)
+    if settings.early_stopping == "auto":
+        settings = replace(settings, early_stopping="off" if valid is None else "calibrated")
+    l2 = before.l2 if settings.l2 == "auto" else float(settings.l2)
     shrink_to_mean = (
-        before.shrink_to_mean if recipe.shrink_to_mean == "auto" else float(recipe.shrink_to_mean)
+        before.shrink_to_mean
+        if settings.shrink_to_mean == "auto"
+        else float(settings.shrink_to_mean)
     )
 
     def watch_planes(record: Record, planes: Planes) -> bool | None:
@@ -79,7 +81,7 @@ def warm_start(
         features.working(model.planes),
         features.rows,
         judges,
-        recipe,
+        settings,
         l2,
         shrink_to_mean,
         stream(seed, "batches"),
@@ -96,18 +98,18 @@ def warm_start(
         units=before.units,
     )
     planes = features.expanded(trained.planes)
-    moved = replace(model, planes=planes, sharpness=float(recipe.sharpness))
-    if judges is not None and recipe.calibrate:
-        scores = judges.prepared.class_scores(trained.planes, recipe.sharpness)
+    moved = replace(model, planes=planes, sharpness=float(settings.sharpness))
+    if judges is not None and settings.calibrate:
+        scores = judges.prepared.class_scores(trained.planes, settings.sharpness)
         temperature = fit_temperature(scores, judges.y, judges.weight, PRIOR_SCALE)
         moved = moved.with_temperature(temperature)
     return moved, history
 
 
-def _check_alike(model: GeometricMixture, recipe: Recipe) -> None:
-    if recipe.monotonic_cst is not None:
+def _check_alike(model: GeometricMixture, settings: Settings) -> None:
+    if settings.monotonic_cst is not None:
         raise InvalidParameterError(
-            f"Got monotonic_cst={recipe.monotonic_cst!r}; expected None where a model is trained "
+            f"Got monotonic_cst={settings.monotonic_cst!r}; expected None where a model is trained "
             "further."
         )
     if model.planes.n_members > 1:
@@ -115,10 +117,10 @@ def _check_alike(model: GeometricMixture, recipe: Recipe) -> None:
             f"The model is a committee of {model.planes.n_members}, which cannot be trained "
             "further; fit it with n_members=1."
         )
-    if model.lift.kind not in recipe.lifts:
+    if model.lift.kind not in settings.lifts:
         raise InvalidParameterError(
-            f"Got lift={recipe.lift!r}, but the model to go on from has a {model.lift.kind} lift; "
-            "set warm_start=False to start anew."
+            f"Got lift={settings.lift!r}, but the model to go on from has a {model.lift.kind} "
+            "lift; set warm_start=False to start anew."
         )
 
 
@@ -127,11 +129,11 @@ def next_batch(
     before: History,
     walk: StreamState | None,
     rows: Rows,
-    recipe: Recipe,
+    settings: Settings,
     seed: int,
 ) -> tuple[GeometricMixture, StreamState | None]:
     """One batch of a stream: the model after it, and Adam's moments to carry on with."""
-    _check_alike(model, recipe)
+    _check_alike(model, settings)
     present = np.unique(rows.y)
     if len(present) == 1:
         warnings.warn(
@@ -141,26 +143,28 @@ def next_batch(
             DataQualityWarning,
             stacklevel=3,
         )
-    l2 = before.l2 if recipe.l2 == "auto" else float(recipe.l2)
+    l2 = before.l2 if settings.l2 == "auto" else float(settings.l2)
     shrink_to_mean = (
-        before.shrink_to_mean if recipe.shrink_to_mean == "auto" else float(recipe.shrink_to_mean)
+        before.shrink_to_mean
+        if settings.shrink_to_mean == "auto"
+        else float(settings.shrink_to_mean)
     )
     n_steps = 0 if walk is None else walk.state.n_steps
     order = stream(seed, "stream", n_steps).permutation(len(rows))
     features = working_features(model, before, rows)
     planes, after, loss = adam_batch(
-        features.working(model.planes), walk, features.rows, recipe, l2, shrink_to_mean, order
+        features.working(model.planes), walk, features.rows, settings, l2, shrink_to_mean, order
     )
     if not (np.isfinite(loss) and np.isfinite(planes.as_vector()).all()):
         warnings.warn(
-            f"This batch made the planes diverge at learning_rate={recipe.learning_rate!r}; it was "
-            "left out. Use a smaller learning_rate.",
+            f"This batch made the planes diverge at learning_rate={settings.learning_rate!r}; it "
+            "was left out. Use a smaller learning_rate.",
             ConvergenceWarning,
             stacklevel=3,
         )
         return model, walk
     moved = features.expanded(planes)
-    return replace(model, planes=moved, sharpness=float(recipe.sharpness)), after
+    return replace(model, planes=moved, sharpness=float(settings.sharpness)), after
 
 
 def _label(model: GeometricMixture, code: Any) -> Any:

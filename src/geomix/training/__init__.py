@@ -1,6 +1,6 @@
-"""Training one candidate: from labelled rows and a recipe to trained planes.
+"""Training one candidate: from labelled rows and settings to trained planes.
 
-recipe               every setting of a fit, checked once
+settings             every setting of a fit, checked once
 labelled_rows        X, y and weights at the door of ``fit``; data_checks warns about them
 rows                 training rows: repeats merged, canonical order, splits and folds
 preparation          rows standardised and clustered once for all candidates

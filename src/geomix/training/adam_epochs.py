@@ -20,10 +20,10 @@ from geomix.core.adam import AdamState, adam_start, adam_step, clip_norm
 from geomix.core.objective import penalised, usage_penalty
 from geomix.core.planes import Planes
 from geomix.core.spline import Binned
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
 from geomix.training.run import Run, Trained
 from geomix.training.schedules import learning_rate_at, sharpness_at
+from geomix.training.settings import Settings
 
 EPOCHS_TO_SHARPEN = 0.5
 RUNNING_USAGE_DECAY = 0.9
@@ -32,7 +32,7 @@ MOST_STEP_HALVINGS = 10
 
 def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Generator) -> Trained:
     """Planes trained by Adam, epoch after epoch; too long a step is halved and tried again."""
-    recipe = run.recipe
+    settings = run.settings
     walk = _first_step(planes)
     state, usage = walk.state, walk.usage
     epoch_of = _epoch_over(train)
@@ -40,16 +40,16 @@ def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Genera
     while epoch < run.max_iter and not run.must_stop:
         progress = epoch / run.max_iter
         sharpness = sharpness_at(
-            progress / EPOCHS_TO_SHARPEN, recipe.sharpness_start, recipe.sharpness
+            progress / EPOCHS_TO_SHARPEN, settings.sharpness_start, settings.sharpness
         )
-        rate = slowdown * learning_rate_at(progress, recipe.learning_rate, recipe.schedule)
+        rate = slowdown * learning_rate_at(progress, settings.learning_rate, settings.schedule)
         order = rng.permutation(len(train))
-        step = _Epoch(train, recipe, run.l2, run.shrink_to_mean, sharpness, rate, order)
+        step = _Epoch(train, settings, run.l2, run.shrink_to_mean, sharpness, rate, order)
         moved, now, used, loss = epoch_of(planes, state, usage, step)
         if not (np.isfinite(loss) and np.isfinite(moved.as_vector()).all()):
             slowdown, halvings = slowdown / 2.0, halvings + 1
             if halvings > MOST_STEP_HALVINGS:
-                _warn_diverged(recipe)
+                _warn_diverged(settings)
                 return run.finish(planes, "diverged")
             continue
         planes, state, usage = moved, now, used
@@ -59,9 +59,9 @@ def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Genera
     return run.finish(planes, run.why_stopped("max_iter"))
 
 
-def _warn_diverged(recipe: Recipe) -> None:
+def _warn_diverged(settings: Settings) -> None:
     warnings.warn(
-        f"Training diverged at learning_rate={recipe.learning_rate!r} and still did "
+        f"Training diverged at learning_rate={settings.learning_rate!r} and still did "
         f"after halving it {MOST_STEP_HALVINGS} times; the best planes so far are "
         "kept. Use a smaller learning_rate, or standardised columns.",
         ConvergenceWarning,
@@ -74,7 +74,7 @@ class _Epoch:
     """All rows once: in which order, how sharp the pooling, how long the steps."""
 
     train: Rows
-    recipe: Recipe
+    settings: Settings
     l2: float
     shrink_to_mean: float
     sharpness: float
@@ -100,14 +100,16 @@ def adam_batch(
     planes: Planes,
     walk: StreamState | None,
     train: Rows,
-    recipe: Recipe,
+    settings: Settings,
     l2: float,
     shrink_to_mean: float,
     order: IntArray,
 ) -> tuple[Planes, StreamState, float]:
     """One epoch of Adam over a batch, at the final sharpness and the full learning rate."""
     walk = _first_step(planes) if walk is None else walk
-    step = _Epoch(train, recipe, l2, shrink_to_mean, recipe.sharpness, recipe.learning_rate, order)
+    step = _Epoch(
+        train, settings, l2, shrink_to_mean, settings.sharpness, settings.learning_rate, order
+    )
     moved, state, usage, loss = _epoch_over(train)(planes, walk.state, walk.usage, step)
     return moved, StreamState(state, usage), loss
 
@@ -120,7 +122,7 @@ def _epoch_over(train: Rows) -> Callable[..., tuple[Planes, AdamState, FloatArra
 def _native_epoch(
     planes: Planes, state: AdamState, usage: FloatArray, step: _Epoch
 ) -> tuple[Planes, AdamState, FloatArray, float]:
-    recipe, train = step.recipe, step.train
+    settings, train = step.settings, step.train
     return kernel.adam_epoch(
         train.X,
         train.y,
@@ -131,15 +133,15 @@ def _native_epoch(
         usage,
         train.prepared if isinstance(train.X, CenteredSparse) else None,
         sharpness=step.sharpness,
-        label_smoothing=recipe.label_smoothing,
-        batch_size=recipe.batch_size,
+        label_smoothing=settings.label_smoothing,
+        batch_size=settings.batch_size,
         learning_rate=step.rate,
         l2=step.l2,
-        usage_beta=recipe.usage_beta,
-        usage_delta=recipe.usage_delta,
-        usage_decay=0.0 if recipe.usage_average == "batch" else RUNNING_USAGE_DECAY,
-        clip_norm=recipe.clip_norm or 0.0,
-        max_weight_norm=recipe.max_weight_norm or 0.0,
+        usage_beta=settings.usage_beta,
+        usage_delta=settings.usage_delta,
+        usage_decay=0.0 if settings.usage_average == "batch" else RUNNING_USAGE_DECAY,
+        clip_norm=settings.clip_norm or 0.0,
+        max_weight_norm=settings.max_weight_norm or 0.0,
         shrink_to_mean=step.shrink_to_mean,
     )
 
@@ -147,20 +149,20 @@ def _native_epoch(
 def _epoch_by_batches(
     planes: Planes, state: AdamState, usage: FloatArray, step: _Epoch
 ) -> tuple[Planes, AdamState, FloatArray, float]:
-    recipe, train = step.recipe, step.train
+    settings, train = step.settings, step.train
     loss = 0.0
-    for batch in _batches(step.order, recipe.batch_size):
+    for batch in _batches(step.order, settings.batch_size):
         rows = train.take(batch)
         terms = kernel.batch_terms(
-            planes, step.sharpness, rows.X, rows.y, rows.weight, recipe.label_smoothing
+            planes, step.sharpness, rows.X, rows.y, rows.weight, settings.label_smoothing
         )
-        usage = _next_usage(usage, terms.mean_usage, recipe.usage_average)
-        coefficients = usage_penalty(usage, step.l2, recipe.usage_beta, recipe.usage_delta)
+        usage = _next_usage(usage, terms.mean_usage, settings.usage_average)
+        coefficients = usage_penalty(usage, step.l2, settings.usage_beta, settings.usage_delta)
         value, gradient = penalised(terms, planes, coefficients, step.shrink_to_mean)
         loss += value * len(batch) / len(train)
-        gradient = clip_norm(gradient, recipe.clip_norm)
+        gradient = clip_norm(gradient, settings.clip_norm)
         state, vector = adam_step(state, planes.as_vector(), gradient, step.rate)
-        planes = planes.with_vector(vector).capped(recipe.max_weight_norm)
+        planes = planes.with_vector(vector).capped(settings.max_weight_norm)
     return planes, state, usage, loss
 
 

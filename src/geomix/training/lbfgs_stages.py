@@ -23,13 +23,13 @@ VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near where they 
 
 def train_by_stages(planes: Planes, run: Run) -> Trained:
     """Planes trained by L-BFGS, from stage to stage."""
-    recipe = run.recipe
+    settings = run.settings
     # One plane per class: sharpness has no effect. Trained before: it has had its effect.
     alone = planes.n_planes == planes.n_classes
     if alone or run.n_before:
-        stages = np.array([recipe.sharpness])
+        stages = np.array([settings.sharpness])
     else:
-        stages = np.linspace(recipe.sharpness_start, recipe.sharpness, SHARPNESS_STAGES)
+        stages = np.linspace(settings.sharpness_start, settings.sharpness, SHARPNESS_STAGES)
     stopped = "max_iter"
     for sharpness in stages[:-1]:
         # However short the run, its last part has the sharpness that the model will have.
@@ -41,7 +41,7 @@ def train_by_stages(planes: Planes, run: Run) -> Trained:
         planes, converged = _stage(planes, float(stages[-1]), limit, run, judge=True)
         stopped = run.why_stopped("converged" if converged else "max_iter")
         # Another round only refreshes the usage that the penalty was frozen at.
-        if not converged or run.n_done - n_before <= 1 or alone or recipe.usage_beta == 0.0:
+        if not converged or run.n_done - n_before <= 1 or alone or settings.usage_beta == 0.0:
             break
     return run.finish(planes, stopped)
 
@@ -51,8 +51,8 @@ def _stage(
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
-    recipe, rows = run.recipe, run.sums()
-    usage = rows.terms(planes, sharpness, recipe.label_smoothing).mean_usage
+    settings, rows = run.settings, run.sums()
+    usage = rows.terms(planes, sharpness, settings.label_smoothing).mean_usage
     run.usage = tuple(usage.tolist())
     followed = run.watch is not None or (judge and run.is_judged)
 
@@ -64,10 +64,10 @@ def _stage(
     descent = kernel.Descent(
         planes,
         sharpness,
-        recipe.label_smoothing,
+        settings.label_smoothing,
         run.penalty(usage),
         max_iter=limit,
-        tol=recipe.tol,
+        tol=settings.tol,
         value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
         on_iterate=on_iterate if followed else None,
         shrink_to_mean=run.shrink_to_mean,
@@ -78,4 +78,4 @@ def _stage(
         planes, converged, losses = ordered_minimize(rows, descent, run.order)
     if not followed:
         run.steps_done(sharpness, losses)
-    return planes.capped(recipe.max_weight_norm), converged
+    return planes.capped(settings.max_weight_norm), converged

@@ -15,9 +15,9 @@ from geomix.core.spline import Binned
 from geomix.training.adam_epochs import train_by_epochs
 from geomix.training.lbfgs_stages import train_by_stages
 from geomix.training.monotone import Order
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
 from geomix.training.run import Run, Trained, Watch
+from geomix.training.settings import Settings
 
 # ``solver="auto"``: full batches pay off up to this many multiply-adds per pass.
 LARGEST_FULL_BATCH = 3e8
@@ -27,7 +27,7 @@ def train_planes(
     planes: Planes,
     train: Rows,
     valid: Rows | None,
-    recipe: Recipe,
+    settings: Settings,
     l2: float,
     shrink_to_mean: float,
     rng: np.random.Generator,
@@ -37,17 +37,17 @@ def train_planes(
     n_before: int = 0,
     order: Order | None = None,
 ) -> Trained:
-    """Train by the recipe's solver; ``solver="auto"`` picks by the size of the work.
+    """Train by the settings' solver; ``solver="auto"`` picks by the size of the work.
 
     ``n_before`` counts the iterations that the given planes have had already: with any, the
     pooling starts at its final sharpness. ``order`` is what monotone columns ask of the weights,
     which only L-BFGS keeps.
     """
-    most = max_iter or recipe.max_iter
+    most = max_iter or settings.max_iter
     run = Run(
         lambda: train.prepared,
         valid,
-        recipe,
+        settings,
         l2,
         shrink_to_mean,
         watch,
@@ -56,7 +56,7 @@ def train_planes(
         n_before,
         order=order,
     )
-    solver = recipe.solver
+    solver = settings.solver
     if order is not None:
         return train_by_stages(order.feasible(planes), run)
     if solver == "auto":
@@ -73,7 +73,7 @@ def train_planes(
 def train_on_sums(
     planes: Planes,
     sums: Sums,
-    recipe: Recipe,
+    settings: Settings,
     l2: float,
     shrink_to_mean: float,
     watch: Watch | None,
@@ -84,8 +84,8 @@ def train_on_sums(
 
     A pass over them is dear, so an iteration has to gain ``VALUE_TOL_PER_TOL`` times ``tol``.
     """
-    most = max_iter or recipe.max_iter
+    most = max_iter or settings.max_iter
     run = Run(
-        lambda: sums, None, recipe, l2, shrink_to_mean, watch, "fit", most, n_before, far=True
+        lambda: sums, None, settings, l2, shrink_to_mean, watch, "fit", most, n_before, far=True
     )
     return train_by_stages(planes, run)

@@ -18,8 +18,8 @@ from geomix.arrays import CenteredSparse, FloatArray, IntArray
 from geomix.core import clustering, kernel
 from geomix.table.row_views import numbers, pick
 from geomix.training.random_streams import stream
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
+from geomix.training.settings import Settings
 
 # A split is convincing from this silhouette on: a single Gaussian cut in two reaches about
 # 0.35 in two dimensions and less in more, two clear clusters over 0.5.
@@ -56,15 +56,15 @@ def whole_classes(y: IntArray, n_classes: int) -> Clusters:
 
 
 def find_clusters(
-    rows: Rows, n_classes: int, wanted: IntArray | None, recipe: Recipe, seed: int
+    rows: Rows, n_classes: int, wanted: IntArray | None, settings: Settings, seed: int
 ) -> Clusters:
     """Split every class into clusters: ``wanted[c]`` of them, or as many as the silhouette says.
 
     rows : standardised rows (``rows.X`` dense or ``CenteredSparse``).
     """
     X = rows.X.csr if isinstance(rows.X, CenteredSparse) else rows.X
-    most = recipe.max_planes
-    if recipe.n_planes == "auto":
+    most = settings.max_planes
+    if settings.n_planes == "auto":
         most = min(most, MOST_CLUSTERS)
     plane_of_row = np.zeros(len(rows), dtype=np.intp)
     planes_per_class = np.ones(n_classes, dtype=np.intp)

@@ -34,8 +34,8 @@ from geomix.training.features import Features, make_features
 from geomix.training.monotone import Direction
 from geomix.training.plane_counts import Clusters, find_clusters, whole_classes
 from geomix.training.random_streams import stream
-from geomix.training.recipe import MOST_KNOTS, Recipe
 from geomix.training.rows import Rows, column_range
+from geomix.training.settings import MOST_KNOTS, Settings
 
 # ``pca="auto"``: above this many columns of numbers, keep the axes that hold this share of the
 # variance.
@@ -99,7 +99,7 @@ class Preparation:
     wanted: IntArray | None
     expand: Expand | None
     standardize: Standardize
-    recipe: Recipe
+    settings: Settings
     seed: int
     directions: tuple[Direction, ...] = ()
     known: Known | None = None
@@ -127,7 +127,9 @@ class Preparation:
         return self._clusters(self.wanted) if self.inherited is None else self.inherited
 
     def _clusters(self, wanted: IntArray | None) -> Clusters:
-        return find_clusters(self._rows_to_cluster, self.n_classes, wanted, self.recipe, self.seed)
+        return find_clusters(
+            self._rows_to_cluster, self.n_classes, wanted, self.settings, self.seed
+        )
 
     @property
     def _rows_to_cluster(self) -> Rows:
@@ -154,16 +156,16 @@ class Preparation:
         """The same over at most so many rows of each kind, evenly spread, and with at most so many
         frequencies unless their number is given."""
         some = _spread(len(self.encoded), n_rows)
-        recipe = self.recipe
-        if recipe.n_frequencies == "auto":
-            recipe = replace(recipe, n_frequencies=min(self.n_frequencies, n_frequencies))
+        settings = self.settings
+        if settings.n_frequencies == "auto":
+            settings = replace(settings, n_frequencies=min(self.n_frequencies, n_frequencies))
         judges = self.encoded_held_out
         return replace(
             self,
             encoded=self.encoded.take(some),
             encoded_held_out=None if judges is None else judges.take(_spread(len(judges), n_rows)),
             inherited=self.clusters.of(some),
-            recipe=recipe,
+            settings=settings,
             _made={},
             _split={},
         )
@@ -229,18 +231,18 @@ class Preparation:
         return make_features(*way, rows, self.encoded_held_out)
 
     def _lift(self, lift: str, gamma_factor: float | None, rows: Rows) -> Lift:
-        recipe, n_inputs = self.recipe, self.standardize.n_outputs
+        settings, n_inputs = self.settings, self.standardize.n_outputs
         if lift == "linear" or n_inputs == 0:
             return IdentityLift(n_inputs)
-        gamma = self._typical_gamma(rows) if recipe.gamma == "auto" else float(recipe.gamma)
+        gamma = self._typical_gamma(rows) if settings.gamma == "auto" else float(settings.gamma)
         gamma *= gamma_factor or 1.0
         rng = stream(self.seed, "fourier")
-        return draw_fourier(n_inputs, self.n_frequencies, gamma, recipe.orthogonal, rng)
+        return draw_fourier(n_inputs, self.n_frequencies, gamma, settings.orthogonal, rng)
 
     @property
     def n_frequencies(self) -> int:
-        if self.recipe.n_frequencies != "auto":
-            return int(self.recipe.n_frequencies)
+        if self.settings.n_frequencies != "auto":
+            return int(self.settings.n_frequencies)
         wanted = FREQUENCIES_PER_INPUT * self.standardize.n_outputs
         return int(np.clip(wanted, *FREQUENCIES_RANGE))
 
@@ -251,7 +253,7 @@ def prepare(
     table: Table,
     n_classes: int,
     wanted: IntArray | None,
-    recipe: Recipe,
+    settings: Settings,
     seed: int,
     directions: tuple[Direction, ...] = (),
     known: Known | None = None,
@@ -261,11 +263,11 @@ def prepare(
     ``directions`` are the monotone columns: with any, columns are not rotated.
     """
     if known is None:
-        expand, standardize = _learnt_from(rows, table, recipe)
+        expand, standardize = _learnt_from(rows, table, settings)
     else:
         expand, standardize = known.expand, known.standardize
     X = expanded(rows.X, expand)
-    keep = _axes_to_keep(recipe.pca, standardize.n_outputs, _n_numbers(standardize, expand))
+    keep = _axes_to_keep(settings.pca, standardize.n_outputs, _n_numbers(standardize, expand))
     if keep is not None and is_dense(X) and not directions:
         standardize = with_rotation(standardize, X, rows.weight, keep)
     return Preparation(
@@ -276,7 +278,7 @@ def prepare(
         wanted,
         expand,
         standardize,
-        recipe,
+        settings,
         seed,
         directions,
         known,
@@ -287,7 +289,7 @@ def _spread(n_rows: int, most: int) -> IntArray:
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
-def _learnt_from(rows: Rows, table: Table, recipe: Recipe) -> tuple[Expand | None, Standardize]:
+def _learnt_from(rows: Rows, table: Table, settings: Settings) -> tuple[Expand | None, Standardize]:
     expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
     X = expanded(rows.X, expand)
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
@@ -296,7 +298,7 @@ def _learnt_from(rows: Rows, table: Table, recipe: Recipe) -> tuple[Expand | Non
         X,
         rows.weight,
         varying,
-        center_and_scale=recipe.standardize,
+        center_and_scale=settings.standardize,
         keep_unit=None if expand is None else expand.is_indicator,
     )
     return expand, standardize

@@ -22,8 +22,8 @@ from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums
 from geomix.training.history import Record
 from geomix.training.monotone import Order
-from geomix.training.recipe import Recipe
 from geomix.training.rows import Rows
+from geomix.training.settings import Settings
 
 SMALLEST_GAIN = 1e-4
 VALUE_TOL_PER_TOL = 0.1
@@ -56,7 +56,7 @@ class Run:
 
     sums: Callable[[], Sums]
     valid: Rows | None
-    recipe: Recipe
+    settings: Settings
     l2: float
     shrink_to_mean: float
     watch: Watch | None
@@ -81,7 +81,7 @@ class Run:
     @property
     def value_tol(self) -> float:
         """A trial is over when an iteration gains less than ``tol``: candidates differ by more."""
-        tol = self.recipe.tol
+        tol = self.settings.tol
         if self.far:
             return VALUE_TOL_PER_TOL * tol
         return tol if self.phase == "choose" else default_value_tol(tol)
@@ -89,11 +89,11 @@ class Run:
     @cached_property
     def is_judged(self) -> bool:
         """Whether iterations are held against held-out rows: to stop by them, or to show."""
-        return self.has_valid and (self.phase == "fit" or self.recipe.early_stopping != "off")
+        return self.has_valid and (self.phase == "fit" or self.settings.early_stopping != "off")
 
     def penalty(self, usage: FloatArray) -> FloatArray:
         """lambda of each plane at this usage."""
-        return usage_penalty(usage, self.l2, self.recipe.usage_beta, self.recipe.usage_delta)
+        return usage_penalty(usage, self.l2, self.settings.usage_beta, self.settings.usage_delta)
 
     def step_done(
         self,
@@ -133,9 +133,9 @@ class Run:
 
     def valid_loss(self, planes: Planes) -> float:
         """Held-out loss at the final sharpness: of the calibrated probabilities, or plain."""
-        valid, sharpness = self.valid, self.recipe.sharpness
+        valid, sharpness = self.valid, self.settings.sharpness
         assert valid is not None
-        if self.recipe.early_stopping == "plain":
+        if self.settings.early_stopping == "plain":
             return valid.prepared.cross_entropy(planes, sharpness)
         S = valid.prepared.class_scores(planes, sharpness)
         return kernel.calibrate(S, valid.y, valid.weight, PRIOR_SCALE)[1]
@@ -143,8 +143,8 @@ class Run:
     @property
     def out_of_patience(self) -> bool:
         return (
-            self.n_since_best >= self.recipe.n_iter_no_change
-            and self.recipe.early_stopping != "off"
+            self.n_since_best >= self.settings.n_iter_no_change
+            and self.settings.early_stopping != "off"
         )
 
     @property
@@ -157,7 +157,7 @@ class Run:
         return "n_iter_no_change" if self.out_of_patience else otherwise
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
-        if self.best_planes is None or self.recipe.early_stopping == "off":
+        if self.best_planes is None or self.settings.early_stopping == "off":
             n_iter = max(self.n_done, 1)
         else:
             n_iter, planes = self.n_best, self.best_planes

@@ -1,4 +1,4 @@
-"""The recipe refuses what it cannot use and says what it expected; the estimator mirrors it."""
+"""The settings refuses what it cannot use and says what it expected; the estimator mirrors it."""
 
 import inspect
 import reprlib
@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
-from geomix.training.recipe import PAPER
+from geomix import GeometricMixtureClassifier, InvalidParameterError
+from geomix.training.settings import PAPER, Settings
 
 CHOICES = {
     "lift": ("auto", "linear", "spline", "fourier"),
@@ -44,9 +44,9 @@ MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca", "time_limit")
 
 
 def refuses(name, value, expected):
-    """The recipe refuses ``value``, by name and value, and says what it ``expected``."""
+    """The settings refuses ``value``, by name and value, and says what it ``expected``."""
     with pytest.raises(InvalidParameterError) as caught:
-        Recipe(**{name: value})
+        Settings(**{name: value})
     message = str(caught.value)
     got, _, rest = message.partition("; expected ")
     assert got == f"Got {name}={reprlib.repr(value)}"
@@ -70,16 +70,16 @@ def every(values):
 def test_every_field_of_the_recipe_is_tested_here():
     by_hand = {"n_planes", "n_knots", "monotonic_cst", "adaptive_penalty"}
     tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, *by_hand}
-    assert tested == {field.name for field in fields(Recipe)}
+    assert tested == {field.name for field in fields(Settings)}
 
 
 # --- choices ---
 
 
 def test_some_lifts_are_tried_simple_ones_first():
-    assert Recipe(lift=["fourier", "linear"]).lifts == ("linear", "fourier")
-    assert Recipe().lifts == ("linear", "spline", "fourier")
-    assert Recipe(lift="spline").lifts == ("spline",)
+    assert Settings(lift=["fourier", "linear"]).lifts == ("linear", "fourier")
+    assert Settings().lifts == ("linear", "spline", "fourier")
+    assert Settings(lift="spline").lifts == ("spline",)
 
 
 @pytest.mark.parametrize("value", [(), ("auto",), ("linear", "cubic"), ("linear", 1), {"linear"}])
@@ -94,8 +94,8 @@ def test_monotone_columns_are_a_dict(value):
 
 def test_monotone_columns_leave_fourier_out():
     wanted = {"dose": {"toxic": 1}}
-    assert Recipe(monotonic_cst=wanted).lifts == ("linear", "spline")
-    assert Recipe(monotonic_cst=wanted, lift=("linear", "fourier")).lifts == ("linear",)
+    assert Settings(monotonic_cst=wanted).lifts == ("linear", "spline")
+    assert Settings(monotonic_cst=wanted, lift=("linear", "fourier")).lifts == ("linear",)
 
 
 @pytest.mark.parametrize("value", [1, 0, -3, 249, 2.0, "many", None, True])
@@ -105,14 +105,14 @@ def test_knots_are_a_count_that_leaves_room_for_bins(value):
 
 @pytest.mark.parametrize("value", [1, 0.5, "both", None, np.array([True])])
 def test_columns_are_weighed_or_not_or_both_are_tried(value):
-    assert Recipe().adaptive_penalty == "auto"
-    assert Recipe(adaptive_penalty=np.True_).adaptive_penalty is True
+    assert Settings().adaptive_penalty == "auto"
+    assert Settings(adaptive_penalty=np.True_).adaptive_penalty is True
     refuses("adaptive_penalty", value, '"auto", True or False')
 
 
 @pytest.mark.parametrize(("name", "value"), every(CHOICES))
 def test_every_choice_is_accepted(name, value):
-    assert getattr(Recipe(**{name: value}), name) == value
+    assert getattr(Settings(**{name: value}), name) == value
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -127,7 +127,7 @@ def test_anything_but_a_choice_is_refused_with_the_choices(name, value):
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("value", [1, 10**6, np.int64(3), np.uint8(3)])
 def test_counts_from_one_are_accepted(name, value):
-    accepted = getattr(Recipe(**{name: value}), name)
+    accepted = getattr(Settings(**{name: value}), name)
     assert accepted == value
     assert type(accepted) is int
 
@@ -143,7 +143,7 @@ def test_anything_but_a_count_is_refused(name, value):
 
 @pytest.mark.parametrize(("name", "value"), every(RANGES))
 def test_the_ends_of_a_range_are_accepted(name, value):
-    accepted = getattr(Recipe(**{name: value}), name)
+    accepted = getattr(Settings(**{name: value}), name)
     assert accepted == value
     assert type(accepted) is float
 
@@ -152,7 +152,7 @@ def test_the_ends_of_a_range_are_accepted(name, value):
 @pytest.mark.parametrize("kind", [np.float64, np.float32, lambda value: Fraction(1, 2)])
 def test_numbers_of_every_kind_become_plain_floats(name, kind):
     value = kind(0.5)
-    accepted = getattr(Recipe(**{name: value}), name)
+    accepted = getattr(Settings(**{name: value}), name)
     assert accepted == 0.5
     assert type(accepted) is float
 
@@ -197,17 +197,17 @@ def test_auto_is_no_count(name):
 
 @pytest.mark.parametrize("name", MAY_BE_AUTO)
 def test_auto_is_accepted_where_something_can_be_chosen(name):
-    assert getattr(Recipe(**{name: "auto"}), name) == "auto"
+    assert getattr(Settings(**{name: "auto"}), name) == "auto"
 
 
 @pytest.mark.parametrize("name", MAY_BE_NONE)
 def test_none_is_accepted_where_something_can_be_left_out(name):
-    assert getattr(Recipe(**{name: None}), name) is None
+    assert getattr(Settings(**{name: None}), name) is None
 
 
 @pytest.mark.parametrize(("value", "kind"), [(1, int), (7, int), (np.int32(7), int), (1.0, float)])
 def test_pca_tells_a_count_of_axes_from_a_share_of_variance(value, kind):
-    accepted = Recipe(pca=value).pca
+    accepted = Settings(pca=value).pca
     assert accepted == value
     assert type(accepted) is kind
 
@@ -222,7 +222,7 @@ def test_pca_refuses_no_axes_and_more_than_all_variance(value):
 
 @pytest.mark.parametrize("value", ["auto", 1, 50, np.int64(2), {"a": 1, 0: np.int64(3)}])
 def test_planes_may_be_auto_a_count_or_counts_by_label(value):
-    assert Recipe(n_planes=value).n_planes == value
+    assert Settings(n_planes=value).n_planes == value
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_any_other_number_of_planes_is_refused(value):
 @pytest.mark.parametrize("name", SWITCHES)
 @pytest.mark.parametrize("value", [True, False, np.True_, np.False_])
 def test_switches_are_on_or_off(name, value):
-    accepted = getattr(Recipe(**{name: value}), name)
+    accepted = getattr(Settings(**{name: value}), name)
     assert accepted is bool(value)
 
 
@@ -248,7 +248,7 @@ def test_anything_but_a_switch_is_refused(name, value):
     refuses(name, value, "True or False")
 
 
-# --- the recipe as a value ---
+# --- the settings as a value ---
 
 
 def test_a_message_keeps_long_values_short():
@@ -258,22 +258,22 @@ def test_a_message_keeps_long_values_short():
 
 def test_a_recipe_cannot_be_changed_once_made():
     with pytest.raises(FrozenInstanceError):
-        Recipe().l2 = 0.5
+        Settings().l2 = 0.5
 
 
 def test_the_estimator_has_the_recipes_parameters_and_six_more():
     given = inspect.signature(GeometricMixtureClassifier.__init__).parameters
     defaults = {name: p.default for name, p in given.items() if name != "self"}
-    expected = {field.name: field.default for field in fields(Recipe)}
+    expected = {field.name: field.default for field in fields(Settings)}
     expected |= {"class_weight": None, "random_state": None, "verbose": 0}
     expected |= {"categorical_features": None, "missing": "learn", "warm_start": False}
     assert defaults == expected
 
 
 def test_the_defaults_of_the_recipe_are_accepted_as_they_are():
-    recipe = Recipe()
-    for field in fields(Recipe):
-        value = getattr(recipe, field.name)
+    settings = Settings()
+    for field in fields(Settings):
+        value = getattr(settings, field.name)
         assert value == field.default
         assert type(value) is type(field.default)
 
@@ -316,25 +316,25 @@ def test_the_papers_recipe_has_the_values_of_the_appendix_table():
         "init": "auto",                                   # k-means/logreg init
         "solver": "adam", "schedule": "cosine",           # Adam; cosine LR
     }  # fmt: skip
-    recipe = Recipe(**PAPER)
-    assert {name: getattr(recipe, name) for name in table} == table
-    assert recipe.clip_norm is not None  # grad clip
+    settings = Settings(**PAPER)
+    assert {name: getattr(settings, name) for name in table} == table
+    assert settings.clip_norm is not None  # grad clip
 
 
 def test_the_papers_recipe_has_the_settings_of_the_main_text():
     # "Implementation details": n_iter_no_change 12, PCA for wide input, a lift chosen by validation
     # likelihood; independent frequencies; validation rows are not trained on afterwards.
-    recipe = Recipe(**PAPER)
-    assert recipe.n_iter_no_change == 12
-    assert recipe.pca == "auto"
-    assert recipe.lifts == ("linear", "fourier")
-    assert recipe.orthogonal is False
-    assert recipe.calibrate is True
-    assert recipe.refit is False
+    settings = Settings(**PAPER)
+    assert settings.n_iter_no_change == 12
+    assert settings.pca == "auto"
+    assert settings.lifts == ("linear", "fourier")
+    assert settings.orthogonal is False
+    assert settings.calibrate is True
+    assert settings.refit is False
 
 
 def test_the_papers_recipe_leaves_nothing_to_defaults_that_may_change():
-    assert set(PAPER) == {field.name for field in fields(Recipe)}
+    assert set(PAPER) == {field.name for field in fields(Settings)}
 
 
 def test_the_papers_estimator_is_its_recipe_with_the_users_changes():

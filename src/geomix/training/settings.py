@@ -1,6 +1,6 @@
-"""Recipe: every knob of training in one frozen, checked value.
+"""Settings: every knob of training in one frozen, checked value.
 
-``Recipe()`` is our default; ``Recipe(**PAPER)`` is the paper's recipe to the letter (appendix,
+``Settings()`` is our default; ``Settings(**PAPER)`` is the paper's recipe (appendix,
 "Training hyperparameters"). The estimator's parameters carry the same names and meanings.
 """
 
@@ -21,7 +21,7 @@ SHARPNESS_RANGE = (1e-6, 1e6)
 LIFTS = ("linear", "spline", "fourier")
 MOST_KNOTS = 248  # a column has at most 256 bins, and needs some between its knots
 
-# The paper's default recipe. What it leaves open is settled here: learning rate 0.01, usage
+# The paper's recipe. What it leaves open is settled here: learning rate 0.01, usage
 # floor 0.01, gradient norm clipped at 5, at most 200 epochs, 256 frequencies.
 PAPER: Mapping[str, Any] = {
     "n_planes": "silhouette",
@@ -85,7 +85,7 @@ def _is_real(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Settings:
     """How a model is trained. See ``GeometricMixtureClassifier`` for what each knob does."""
 
     n_planes: Any = "auto"
@@ -260,6 +260,6 @@ class Recipe:
             self._set("adaptive_penalty", bool(self.adaptive_penalty))
 
     def _set(self, name: str, value: object) -> None:
-        # The one moment at which a recipe changes: a float32, a NumPy integer or a fraction
+        # The one moment at which settings change: a float32, a NumPy integer or a fraction
         # becomes the plain number that the rest of the code counts on.
         object.__setattr__(self, name, value)
