@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from geomix.command.streaming import MOST_CELLS
+from geomix.command.fit_streaming import MOST_CELLS
 
 HERE = Path(__file__).parent
 ROWS_PER_PART = 200_000

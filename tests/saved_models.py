@@ -88,7 +88,7 @@ def with_holes(**parameters):
 def with_pairs():
     """A spline of curves, levels and pairs of every sort; planes drawn at random."""
     case = of_mixed(lift="spline", n_planes=1, n_members=1)
-    table, X = case.model.table, case.model.table.encode(mixed()[0])
+    table, X = case.model.schema, case.model.schema.encode(mixed()[0])
     pairs = ((0, 1), (0, 2), (3, 2))
     lift = fit_spline(all_rows(X), np.ones(len(X)), table.n_levels, 5, pairs)
     rng = np.random.default_rng(0)
@@ -138,5 +138,5 @@ def exported_rows(name):
     rows = case(name).rows
     if case(name).model.lift.kind != "fourier":
         return rows
-    encoded = case(name).model.table.encode(rows)
+    encoded = case(name).model.schema.encode(rows)
     return rows[~(np.abs(encoded) > 1e6).any(axis=1)]

@@ -14,7 +14,7 @@ from geomix.search import families, selection, splits, trials
 from geomix.search.folds import Candidate
 from geomix.search.trials import Measured
 from geomix.table.row_views import all_rows, numbers
-from geomix.table.schema import numbers_table
+from geomix.table.schema import numeric_schema
 from geomix.training.deadline import Deadline
 from geomix.training.preparation import prepare
 from geomix.training.rows import Rows, distinct_rows, stratified_split
@@ -346,7 +346,7 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
         Rows(all_rows(X[at]), y[at], 1.0 + X[at, 0] ** 2) for at in (slice(400), slice(400, 500))
     )
     settings = Settings(n_planes=3)
-    whole = prepare(rows, judges, numbers_table(("a", "b", "c")), 2, np.array([3, 3]), settings, 0)
+    whole = prepare(rows, judges, numeric_schema(("a", "b", "c")), 2, np.array([3, 3]), settings, 0)
     some = whole.thinned(150, 4)
     for thin, full, n_rows in ((some.rows, whole.rows, 150), (some.held_out, whole.held_out, 100)):
         at = [int(np.flatnonzero((row == full.X).all(axis=1))[0]) for row in thin.X]

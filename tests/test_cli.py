@@ -295,7 +295,7 @@ def test_a_column_of_codes_is_a_category_if_told_so(run, tmp_path, rng):
     path = written(tmp_path / "rows.csv", csv_text(["code", "y"], rows))
     run("fit", path, "--target", "y", "-o", tmp_path / "m.geomix", "--categorical", "code", *QUICK)
     model = geomix.load(tmp_path / "m.geomix")
-    assert model.table.columns[0].levels == ("00", "01", "02", "03")
+    assert model.schema.columns[0].levels == ("00", "01", "02", "03")
     out = run("predict", tmp_path / "m.geomix", path).out
     assert [line.split(",")[0] for line in out.splitlines()[1:]] == [row[1] for row in rows]
 

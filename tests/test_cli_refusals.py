@@ -108,7 +108,7 @@ def test_bad_files_are_bad_data_with_their_place(run, tmp_path, case):
 
 
 def test_blocks_do_not_move_line_numbers(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("geomix.tablefile.source.CHUNK", 61)
+    monkeypatch.setattr("geomix.tablefile.byte_source.CHUNK", 61)
     test_bad_files_are_bad_data_with_their_place(run, tmp_path, "row too long")
 
 
@@ -149,11 +149,11 @@ def test_thousands_and_decimals_are_numbers(run, tmp_path):
 
 
 def test_a_text_column_that_begins_like_numbers_is_text(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("geomix.tablefile.source.CHUNK", 40)
+    monkeypatch.setattr("geomix.tablefile.byte_source.CHUNK", 40)
     rows = [["7", "p"]] * 5 + [["red", "q"], ["blue", "p"]] * 10
     path = written(tmp_path / "rows.csv", csv_text(["c", "y"], rows))
     assert run("fit", path, "--target", "y", "-o", tmp_path / "m.geomix", *QUICK).code == 0
-    column = geomix.load(tmp_path / "m.geomix").table.columns[0]
+    column = geomix.load(tmp_path / "m.geomix").schema.columns[0]
     assert column.levels == ("7", "blue", "red")
 
 

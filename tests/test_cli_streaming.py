@@ -22,11 +22,11 @@ from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss
 from test_cli_refusals import BAD, GOOD
 
 import geomix
-from geomix.command import streaming
-from geomix.command.figures import Tally
+from geomix.command import fit_streaming
+from geomix.command.metrics import Tally
 from geomix.core.calibration import expected_calibration_error
 from geomix.explain.drift import cell_counts
-from geomix.tablefile import source
+from geomix.tablefile import byte_source
 
 COLUMNS = ["sepal length", "sepal width", "petal length", "petal width", "soil"]
 PARAMETERS = {"lift": "linear", "n_planes": 1, "l2": 0.001, "random_state": 0}
@@ -44,7 +44,7 @@ def rows(tmp_path_factory):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 700)
+    monkeypatch.setattr(byte_source, "CHUNK", 700)
 
 
 def fit(run, data, output, *more):
@@ -61,7 +61,7 @@ def frame_of(path):
 
 
 def same_model(one, other):
-    assert one.table == other.table
+    assert one.schema == other.schema
     assert one.classes.tolist() == other.classes.tolist()
     assert np.array_equal(one.planes.weights, other.planes.weights)
     assert np.array_equal(one.planes.biases, other.planes.biases)
@@ -83,7 +83,7 @@ def test_columns_and_what_is_remembered_are_those_of_a_fit_in_memory(
     fit(run, rows, tmp_path / "far.geomix", "--stream")
     fit(run, rows, tmp_path / "near.geomix", "--no-stream")
     far, near = (geomix.load(tmp_path / f"{name}.geomix") for name in ("far", "near"))
-    assert far.table == near.table
+    assert far.schema == near.schema
     assert far.training["left_out"] == near.training["left_out"] == ["id"]
     assert far.training["target"] == "kind"
     X, y = frame_of(rows)
@@ -154,7 +154,7 @@ def test_options_of_columns_and_parameters_reach_the_streamed_fit(run, tmp_path,
     assert json.loads(ran.out)["streamed"] is True
     assert json.loads(ran.out)["n_rows"] == 300
     model = geomix.load(tmp_path / "m.geomix")
-    assert [(c.name, c.levels) for c in model.table.columns] == [
+    assert [(c.name, c.levels) for c in model.schema.columns] == [
         ("x", ()),
         ("code", ("0", "1", "2")),
     ]
@@ -276,7 +276,7 @@ def test_counts_of_cells_add(rows):
 
 
 def test_a_table_of_many_cells_is_streamed_unless_told_otherwise(run, rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(streaming, "MOST_CELLS", 150 * 6 - 1)  # 5 columns and the label
+    monkeypatch.setattr(fit_streaming, "MOST_CELLS", 150 * 6 - 1)  # 5 columns and the label
     ran = fit(run, rows, tmp_path / "auto.geomix")
     assert ran.err == "note: more than 899 cells: streamed; --no-stream holds them in memory\n"
     assert "streamed and trained in" in ran.out
@@ -286,7 +286,7 @@ def test_a_table_of_many_cells_is_streamed_unless_told_otherwise(run, rows, tmp_
     # What needs the rows in memory has them there.
     adam = fit(run, rows, tmp_path / "adam.geomix", "--set", "solver=adam", "--set", "max_iter=3")
     assert "streamed" not in adam.out
-    monkeypatch.setattr(streaming, "MOST_CELLS", 150 * 6)
+    monkeypatch.setattr(fit_streaming, "MOST_CELLS", 150 * 6)
     assert "streamed" not in fit(run, rows, tmp_path / "few.geomix").out
     content = {path.stem: path.read_bytes() for path in tmp_path.glob("*.geomix")}
     assert content["auto"] == content["told"] != content["near"] == content["few"]
@@ -318,7 +318,7 @@ def test_bad_files_are_refused_as_in_memory(run, tmp_path, case, chunk, monkeypa
     content, said = BAD[case]
     if chunk < 100 and len(content) > 10_000:
         pytest.skip("long files in tiny blocks take long")
-    monkeypatch.setattr(source, "CHUNK", chunk)
+    monkeypatch.setattr(byte_source, "CHUNK", chunk)
     path = written(tmp_path / "rows.csv", content)
     ran = run("fit", path, "--target", "y", "-o", tmp_path / "m.geomix", "--stream", *QUICK)
     assert ran.code == 3, ran.err
@@ -330,18 +330,18 @@ def test_bad_files_are_refused_as_in_memory(run, tmp_path, case, chunk, monkeypa
 
 
 def test_a_column_that_begins_like_numbers_is_text_in_a_stream_too(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 40)
+    monkeypatch.setattr(byte_source, "CHUNK", 40)
     rows = [["7", "1", "p"]] * 5 + [["red", "2", "q"], ["blue", "3.5", "p"]] * 10
     path = written(tmp_path / "rows.csv", csv_text(["c", "x", "y"], rows))
     output = tmp_path / "m.geomix"
     assert run("fit", path, "--target", "y", "-o", output, "--stream", *QUICK).code == 0
-    columns = geomix.load(output).table.columns
+    columns = geomix.load(output).schema.columns
     assert columns[0].levels == ("7", "blue", "red")
     assert columns[1].kind == "number"
 
 
 def test_rows_without_a_label_are_left_out_if_told_so(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 61)
+    monkeypatch.setattr(byte_source, "CHUNK", 61)
     lines = GOOD.splitlines(keepends=True)
     holes = [line.rsplit(",", 1)[0] + ",\n" for line in lines[5:8]]
     path = written(tmp_path / "rows.csv", "".join([*lines[:5], *holes, *lines[8:]]))
@@ -372,7 +372,7 @@ def test_odd_weights_and_classes_of_no_weight_are_refused(run, tmp_path, how):
 
 def test_a_label_for_every_row_is_refused_before_memory_is_full(run, tmp_path, monkeypatch):
     monkeypatch.setattr("geomix.out_of_core.file_source.MOST_CLASSES", 50)
-    monkeypatch.setattr(source, "CHUNK", 200)
+    monkeypatch.setattr(byte_source, "CHUNK", 200)
     path = written(tmp_path / "rows.csv", csv_text(["a", "y"], [[i, f"k{i}"] for i in range(999)]))
     ran = run("fit", path, "--target", "y", "-o", tmp_path / "m.geomix", "--stream")
     assert ran.code == 3
@@ -417,7 +417,7 @@ def test_a_partition_may_lack_all_values_of_a_column(run, rows, tmp_path):
     pa.parquet.write_table(table, tmp_path / "2.parquet")
     for how in ("--stream", "--no-stream"):
         fit(run, tmp_path / "?.parquet", tmp_path / "m.geomix", how)
-        soil = geomix.load(tmp_path / "m.geomix").table.columns[-1]
+        soil = geomix.load(tmp_path / "m.geomix").schema.columns[-1]
         assert "clay" in soil.levels
 
 
@@ -473,7 +473,7 @@ def many_rows(tmp_path_factory):
 MEMORY = """
 import sys
 from geomix.cli import main
-from geomix.tablefile import source
+from geomix.tablefile import byte_source
 source.CHUNK = 2**20  # so that the small file too has more than one block
 code = main(sys.argv[1:])
 with open("/proc/self/status") as status:

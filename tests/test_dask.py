@@ -113,7 +113,7 @@ def test_frames_with_categories_missing_cells_and_one_class_per_partition(client
     weight = dd.from_pandas(pd.Series(np.ones(900)), npartitions=3)
     clf = DaskGeometricMixtureClassifier(**FIXED).fit(X, target, weight)
     one = local(frame, y.to_numpy())
-    assert clf.model_.table == one.model_.table
+    assert clf.model_.schema == one.model_.schema
     np.testing.assert_allclose(clf.model_.planes.weights, one.model_.planes.weights, atol=1e-6)
     labels, P = clf.predict(X), clf.predict_proba(X)
     assert isinstance(labels, dd.Series)

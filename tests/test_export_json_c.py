@@ -170,7 +170,7 @@ def asked(library, rows, n_classes, prefix=""):
 def test_c_answers_as_the_model_does(name, tmp_path):
     model, rows = case(name).model, exported_rows(name)
     library = compiled(to_c(model), tmp_path)
-    encoded_rows = model.table.encode(rows)  # levels as codes, which is what C takes
+    encoded_rows = model.schema.encode(rows)  # levels as codes, which is what C takes
     P, best, planes = asked(library, encoded_rows, len(model.classes))
     np.testing.assert_allclose(P, model.predict_proba(rows), rtol=0.0, atol=1e-12)
     assert model.classes[best].tolist() == model.predict(rows).tolist()
@@ -186,7 +186,7 @@ def test_names_in_c_are_data_whatever_they_hold(tmp_path):
     assert [name.decode() for name in names] == model.classes.tolist()
     first = (ctypes.c_int * 5).in_dll(library, "m_first_level")
     levels = (ctypes.c_char_p * first[4]).in_dll(library, "m_level_names")
-    expected = [name for column in model.table.columns for name in column.level_names]
+    expected = [name for column in model.schema.columns for name in column.level_names]
     assert [name.decode() for name in levels] == expected
     assert 'it\'s "blue"\n' in expected
 
@@ -195,10 +195,9 @@ def test_names_in_c_are_data_whatever_they_hold(tmp_path):
 def test_hostile_names_do_not_reach_the_code(tmp_path):
     model = case("linear").model
     names = ("*/ int main(void) { return 1; } /*", "a\\", '??/"); system("true"); ("')
-    table = type(model.table)(
-        tuple(replace(one, name=name) for one, name in zip(model.table.columns, names, strict=True))
-    )
-    hostile = replace(model, columns=names, table=table, classes=np.array(["\n#error", "é", '"']))
+    columns = zip(model.schema.columns, names, strict=True)
+    schema = type(model.schema)(tuple(replace(one, name=name) for one, name in columns))
+    hostile = replace(model, columns=names, schema=schema, classes=np.array(["\n#error", "é", '"']))
     library = compiled(to_c(hostile), tmp_path)
     found = (ctypes.c_char_p * 3).in_dll(library, "column_names")
     assert [name.decode() for name in found] == list(names)
@@ -209,7 +208,7 @@ def test_two_models_live_in_one_program_and_nothing_is_allocated(tmp_path):
     model = case("fourier mixed").model
     library = compiled(to_c(model, prefix="one_"), tmp_path)
     rows = exported_rows("fourier mixed")
-    P, _, _ = asked(library, model.table.encode(rows), 2, "one_")
+    P, _, _ = asked(library, model.schema.encode(rows), 2, "one_")
     np.testing.assert_allclose(P, model.predict_proba(rows), rtol=0.0, atol=1e-12)
     symbols = subprocess.run(
         ["nm", "-D", str(tmp_path / "model.so")], capture_output=True, text=True

@@ -39,7 +39,7 @@ def session_of(graph):
 def rounded(model, rows, dtype):
     """Rows whose numbers are floats of this type, as raw cells: what either side is asked."""
     rows = rows.astype(object)
-    for j, column in enumerate(model.table.columns):
+    for j, column in enumerate(model.schema.columns):
         if column.kind == "number":
             cells = np.array([np.nan if x is None else x for x in rows[:, j]], dtype=float)
             with np.errstate(over="ignore"):
@@ -50,10 +50,10 @@ def rounded(model, rows, dtype):
 
 def fed(model, rows, dtype, missing_text="?"):
     """What the graph takes: one array, or one for each column."""
-    if not model.table.has_categories:
+    if not model.schema.has_categories:
         return {"X": rows.astype(dtype)}
     given = {}
-    for j, column in enumerate(model.table.columns):
+    for j, column in enumerate(model.schema.columns):
         cells = rows[:, [j]]
         holes = np.array([[x is None or x != x] for x in rows[:, j]])
         if column.kind == "number":
@@ -69,7 +69,7 @@ def check(model, rows, dtype):
     graph = to_onnx(model, double=dtype == "float64", missing_text="?")
     rows = rounded(model, rows, dtype)
     label, p, plane = session_of(graph).run(None, fed(model, rows, dtype))
-    raw = rows if model.table.has_categories else rows.astype(float)
+    raw = rows if model.schema.has_categories else rows.astype(float)
     assert p.dtype == dtype
     np.testing.assert_allclose(p, model.predict_proba(raw), rtol=0.0, atol=PRECISION[dtype])
     assert label.tolist() == model.predict(raw).tolist()
@@ -120,13 +120,13 @@ def test_a_category_of_floats_is_a_tensor_of_floats():
 
 
 def with_columns(model, *columns):
-    table = type(model.table)(columns)
-    return replace(model, table=table, columns=table.names)
+    table = type(model.schema)(columns)
+    return replace(model, schema=table, columns=table.names)
 
 
 def test_what_a_graph_cannot_hold_is_refused_by_name():
     model = case("linear mixed").model
-    size, other, colour, code = model.table.columns
+    size, other, colour, code = model.schema.columns
     with pytest.raises(ValueError, match="missing_text"):
         to_onnx(model)  # the empty text is a level of the third column
     for name in ("label", "geomix_1", ""):

@@ -18,7 +18,7 @@ NAMES = [name for name in MAKERS if "fourier" not in name and "pairs" not in nam
 
 def cells_of(model, rows):
     """Rows as a database holds them: None for missing, an identifier first."""
-    kinds = [column.kind for column in model.table.columns]
+    kinds = [column.kind for column in model.schema.columns]
     return [
         (i, *(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)))
         for i, row in enumerate(rows.tolist())
@@ -34,7 +34,7 @@ def _cell(cell, kind):
 def declared(model):
     kinds = [
         "DOUBLE" if column.kind == "number" else "BIGINT" if 7 in column.levels else "VARCHAR"
-        for column in model.table.columns
+        for column in model.schema.columns
     ]
     names = [quoted(name) for name in model.columns]
     pairs = [f"{name} {kind}" for name, kind in zip(names, kinds, strict=True)]
@@ -92,12 +92,12 @@ def test_names_and_levels_cannot_become_code(engine):
     model = case("linear mixed").model
     names = ('x"; DROP TABLE rows; --', "select", "a'b", "ü\n/*")
     columns = [
-        replace(one, name=name) for one, name in zip(model.table.columns, names, strict=True)
+        replace(one, name=name) for one, name in zip(model.schema.columns, names, strict=True)
     ]
     hostile = replace(
         model,
         columns=names,
-        table=type(model.table)(tuple(columns)),
+        schema=type(model.schema)(tuple(columns)),
         classes=np.array(["'; DROP TABLE rows; --", 'p"q']),
     )
     check(engine, hostile, case("linear mixed").rows, table='t"; --')

@@ -17,7 +17,7 @@ from geomix.out_of_core.fit import MemorySource, fit_estimator, in_parts
 from geomix.out_of_core.moments import moments_of
 from geomix.out_of_core.sampling import chosen_rows, row_keys
 from geomix.out_of_core.survey import Part, survey_part
-from geomix.table.levels import learn_table
+from geomix.table.category_levels import learn_schema
 from geomix.table.reader import read_columns
 from geomix.training.random_streams import stream
 
@@ -127,10 +127,10 @@ def surveyed(X, y, cuts, weight=None, seed=3):
 
 def test_a_survey_knows_the_columns_as_a_fit_in_memory_does(rng):
     frame, y = mixed_frame(rng)
-    whole, _ = learn_table(tuple(frame.columns), read_columns(frame), np.ones(len(frame)))
+    whole, _ = learn_schema(tuple(frame.columns), read_columns(frame), np.ones(len(frame)))
     for cuts in ([], [300, 600], [1, 299, 299, 601]):
         found = surveyed(frame, y, cuts)
-        assert found.table == whole
+        assert found.schema == whole
         assert found.n_rows == 900
         assert found.classes.labels.tolist() == ["no", "yes"]
         assert found.classes.n_rows.tolist() == [(y == "no").sum(), (y == "yes").sum()]
@@ -189,7 +189,7 @@ def test_too_many_levels_are_bounded_and_the_heavy_ones_kept(monkeypatch):
     found = surveyed(X, y, range(50, 600, 50))
     assert len(found.levels[0].weight) <= 20
     assert found.levels[0].weight["often"] == 300.0
-    assert found.table.columns[0].has_other
+    assert found.schema.columns[0].has_other
     assert found.missing[0] == 0.0
 
 
@@ -254,7 +254,7 @@ def test_parts_without_a_class_a_column_or_a_level_are_handled(rng, lift):
     frame, y = frame.iloc[order].reset_index(drop=True), y[order]
     settings = {"lift": lift, "n_planes": 1, "n_frequencies": 64, "shrink_to_mean": 0.0}
     one, many = fit(frame, y, **settings), fit(frame, y, [50, 300, 600, 600], **settings)
-    assert many.model_.table == one.model_.table
+    assert many.model_.schema == one.model_.schema
     assert many.score(frame, y) > 0.85
     np.testing.assert_allclose(
         many.predict_proba(frame), one.predict_proba(frame), atol=1e-3 if lift != "linear" else 1e-9

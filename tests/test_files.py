@@ -63,7 +63,7 @@ def test_files_give_the_model_of_the_same_rows_in_memory(
     near = fit_estimator(GeometricMixtureClassifier(**settings), source)
     assert far.feature_names_in_.tolist() == list(X)
     assert far.classes_.tolist() == ["high", "low", "mid"]
-    assert far.model_.table == near.model_.table
+    assert far.model_.schema == near.model_.schema
     tol = 1e-8 if lift == "linear" else 1e-3  # codes are worked on in float32
     np.testing.assert_allclose(far.predict_proba(X), near.predict_proba(X), atol=tol)
 
@@ -121,7 +121,7 @@ def test_csv_files_are_read_as_well(frame, tmp_path, labels):
     clf = fit_files(tmp_path / "*.csv", "y", **SETTINGS)
     expected = sorted(y.unique().tolist())
     assert clf.classes_.tolist() == expected
-    kind = {column.name: column for column in clf.model_.table.columns}
+    kind = {column.name: column for column in clf.model_.schema.columns}
     assert kind["kind"].levels == ("NA", "blue", "red")
     assert kind["n"].kind == "number"
     assert clf.score(table.drop(columns="y").astype({"n": float}), y) > 0.7
@@ -134,7 +134,7 @@ def test_how_text_is_read_can_be_given(frame, tmp_path):
     plain = fit_files(tmp_path / "plain.csv", "y", **SETTINGS)
     reading = geomix.tablefile.ReadOptions(delimiter="~", decimal=",", missing=("?",))
     odd = fit_files(tmp_path / "odd.csv", "y", reading=reading, **SETTINGS)
-    assert plain.model_.table == odd.model_.table
+    assert plain.model_.schema == odd.model_.schema
     assert np.array_equal(plain.model_.planes.weights, odd.model_.planes.weights)
     with pytest.raises(SchemaError, match="no column 'y'"):
         fit_files(tmp_path / "odd.csv", "y", **SETTINGS)
@@ -147,7 +147,7 @@ def test_text_and_parquet_are_one_table_of_rows(frame, tmp_path):
     table.to_csv(tmp_path / "whole.csv", index=False)
     both = fit_files([tmp_path / "1.csv", tmp_path / "2.parquet"], "y", **SETTINGS)
     whole = fit_files(tmp_path / "whole.csv", "y", **SETTINGS)
-    assert both.model_.table == whole.model_.table
+    assert both.model_.schema == whole.model_.schema
     np.testing.assert_allclose(both.model_.planes.weights, whole.model_.planes.weights, atol=1e-6)
 
 
@@ -155,7 +155,7 @@ def test_integer_columns_can_be_declared_categories(frame, tmp_path):
     table = frame[["a", "b", "y"]].assign(code=np.arange(len(frame)) % 3)
     table.to_csv(tmp_path / "t.csv", index=False)
     clf = fit_files(tmp_path / "t.csv", "y", categorical_features=["code"], **SETTINGS)
-    assert clf.model_.table.columns[-1].levels == (0, 1, 2)
+    assert clf.model_.schema.columns[-1].levels == (0, 1, 2)
 
 
 def test_what_is_wrong_with_the_files_is_said(frame, tmp_path):

@@ -21,7 +21,7 @@ from geomix.search import fit, splits
 from geomix.table import row_views
 from geomix.table.reader import read_rows
 from geomix.table.row_views import PickedRows, blocks, numbers
-from geomix.table.schema import Column, Table, numbers_table
+from geomix.table.schema import Column, Schema, numeric_schema
 from geomix.training import preparation
 from geomix.training.rows import Rows, column_range, distinct_rows
 from geomix.training.settings import Settings
@@ -311,7 +311,7 @@ def test_centred_sparse_rows_are_one_block(rng):
 @pytest.mark.parametrize("pca", [None, 2])
 def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch, pca):
     """The same clusters, and the standardised rows are never made."""
-    table = Table((*numbers_table(("a", "b", "c")).columns, Column("d", "category", ("x", "y"))))
+    table = Schema((*numeric_schema(("a", "b", "c")).columns, Column("d", "category", ("x", "y"))))
     X = np.column_stack([rng.standard_normal((600, 3)), rng.integers(2, size=600)])
     y = rng.integers(2, size=600)
     found = []
@@ -329,7 +329,7 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
 
 def test_one_plane_per_class_needs_no_clusters(rng):
     rows = Rows(row_views.all_rows(rng.standard_normal((40, 2))), np.arange(40) % 3, np.ones(40))
-    made = preparation.prepare(rows, None, numbers_table(("a", "b")), 3, None, Settings(), 0)
+    made = preparation.prepare(rows, None, numeric_schema(("a", "b")), 3, None, Settings(), 0)
     found = made.clusters_of(1)
     assert found.planes_per_class.tolist() == [1, 1, 1]
     assert found.plane_of_row.tolist() == [0] * 40

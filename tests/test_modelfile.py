@@ -46,7 +46,7 @@ def test_saved_then_loaded_is_bit_equal(name, tmp_path):
     for answer in ("predict_proba", "class_scores", "plane_scores", "responsibilities"):
         assert np.array_equal(getattr(same, answer)(rows), getattr(model, answer)(rows)), answer
     assert np.array_equal(same.predict(rows), model.predict(rows))
-    assert same.table == model.table
+    assert same.schema == model.schema
     assert same.columns == model.columns
     assert same.training == model.training
     assert isinstance(same.standardize, PassThrough) == isinstance(model.standardize, PassThrough)
@@ -141,7 +141,7 @@ def test_labels_that_no_file_holds_are_refused_with_a_remedy(tmp_path):
 def test_levels_of_every_kind_come_back(tmp_path):
     levels = ("text", "", "\ud800 alone", 3, -(2**53), 2**53 + 1, 10**300, True, 2.5)
     column = geomix.table.schema.Column("c", "category", levels, False)
-    described = manifest.described_columns(geomix.table.schema.Table((column,)))
+    described = manifest.described_columns(geomix.table.schema.Schema((column,)))
     text = geomix.modelfile.canonical_json.canonical(described)
     (again,) = manifest.read_columns(geomix.modelfile.canonical_json.read(text, 100), 1, 1).columns
     assert again.levels == levels
@@ -151,9 +151,9 @@ def test_levels_of_every_kind_come_back(tmp_path):
 @pytest.mark.parametrize("level", [float("nan"), float("inf"), None, (1,), b"x", 1j])
 def test_levels_that_no_file_holds_are_refused(level, tmp_path):
     model = case("linear mixed").model
-    *others, last = model.table.columns
+    *others, last = model.schema.columns
     column = replace(last, levels=(level, *last.levels[1:]))
-    odd = replace(model, table=replace(model.table, columns=(*others, column)))
+    odd = replace(model, schema=replace(model.schema, columns=(*others, column)))
     with pytest.raises(ModelFileError, match=r"level .* cannot be saved"):
         odd.save(tmp_path / "m.geomix")
     assert not list(tmp_path.iterdir())
@@ -163,8 +163,8 @@ def test_a_wide_table_with_names_is_saved_whatever_its_size(tmp_path):
     model = case("constant").model
     names = tuple(f"c{j}" for j in range(50_000))
     standardize = replace(model.standardize, n_columns=len(names))
-    table = geomix.table.schema.numbers_table(names)
-    wide = replace(model, columns=names, table=table, standardize=standardize)
+    table = geomix.table.schema.numeric_schema(names)
+    wide = replace(model, columns=names, schema=table, standardize=standardize)
     wide.save(tmp_path / "m.geomix")
     with pytest.raises(ModelFileError, match="more than"):
         geomix.load(tmp_path / "m.geomix")
@@ -338,14 +338,14 @@ def test_golden_files_give_the_probabilities_of_their_day(path):
     model = geomix.load(path)
     known = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     rows = np.array(known["rows"], dtype=object)
-    if not model.table.has_categories:
+    if not model.schema.has_categories:
         rows = rows.astype(float)
     expected = np.array([[float.fromhex(p) for p in row] for row in known["probabilities"]])
     P = model.predict_proba(rows)
     if kernel.is_native:
         assert np.array_equal(P, expected)
     else:  # whose sums are the BLAS's; the cosine of a billion is another one after each bit
-        sane = ~(np.abs(model.table.encode(rows)) > 1e6).any(axis=1) | (
+        sane = ~(np.abs(model.schema.encode(rows)) > 1e6).any(axis=1) | (
             model.lift.kind != "fourier"
         )
         np.testing.assert_allclose(P[sane], expected[sane], rtol=0.0, atol=1e-13)

@@ -120,7 +120,7 @@ def test_mutated_files_are_refused_or_harmless(chunk):
 
 def harmless_rows(model):
     """Encoded rows would do for splines too, but raw ones walk the whole way."""
-    columns = model.table.columns
+    columns = model.schema.columns
     level = [column.levels[0] if column.levels else None for column in columns]
     return np.array(
         [
@@ -131,7 +131,7 @@ def harmless_rows(model):
             [None if column.kind == "category" else -1e300 for column in columns],
             [None if column.kind == "category" else np.nan for column in columns],
         ],
-        dtype=object if model.table.has_categories else float,
+        dtype=object if model.schema.has_categories else float,
     )
 
 

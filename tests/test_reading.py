@@ -35,7 +35,7 @@ def odd_rows(name):
 
 
 def _table(model):
-    return model.table.columns
+    return model.schema.columns
 
 
 # --- the additive form ---

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomix.tablefile import ReadOptions, open_table, source
+from geomix.tablefile import ReadOptions, byte_source, open_table
 
 CELLS = st.text(st.sampled_from("\",;\n\r aé0'"), max_size=6)
 
@@ -37,7 +37,7 @@ def test_any_cut_of_any_table_reads_as_the_csv_module_does(
     path = tmp_path_factory.getbasetemp() / "cut.csv"
     path.write_bytes(text.getvalue().encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "CHUNK", chunk)
+        patch.setattr(byte_source, "CHUNK", chunk)
         opened = open_table(path, ReadOptions(delimiter=delimiter))
         read, places = [], []
         for block in opened.blocks(dict.fromkeys(names, "raw")):

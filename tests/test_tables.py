@@ -20,10 +20,10 @@ from geomix import (
 )
 from geomix.core.predictors import NumpyPredictor
 from geomix.explain.diagnostics import top_columns
-from geomix.table.levels import MOST_LEVELS
+from geomix.table.category_levels import MOST_LEVELS
 from geomix.table.one_hot import MISSING, NUMBER, expanded, fit_expand
 from geomix.table.row_views import all_rows, blocks
-from geomix.table.schema import Column, Table
+from geomix.table.schema import Column, Schema
 from geomix.training.rows import Rows, column_range, distinct_rows
 
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "max_iter": 40, "random_state": 0}
@@ -106,7 +106,7 @@ def test_every_kind_of_table_gives_the_same_bits(fitted, kind):
     expected = fitted.predict_proba(pd.DataFrame(columns))
     assert np.array_equal(clf.predict_proba(X), expected)
     assert np.array_equal(clf.model_.predict_proba(X), expected)
-    ours, theirs = clf.model_.table.columns, fitted.model_.table.columns
+    ours, theirs = clf.model_.schema.columns, fitted.model_.schema.columns
     assert [(one.kind, one.levels) for one in ours] == [(one.kind, one.levels) for one in theirs]
 
 
@@ -118,7 +118,7 @@ def test_a_model_of_one_library_reads_the_frames_of_all(fitted, kind):
 
 
 def test_levels_are_in_the_order_of_their_texts_and_the_empty_text_is_one(fitted):
-    table = fitted.model_.table
+    table = fitted.model_.schema
     assert [column.kind for column in table.columns] == ["number", "number", "category", "number"]
     assert table.columns[2].levels == ("", "blue", "green", "red")
     assert table.n_levels.tolist() == [0, 0, 4, 0]
@@ -128,7 +128,7 @@ def test_levels_are_in_the_order_of_their_texts_and_the_empty_text_is_one(fitted
 def test_codes_are_those_of_pandas_factorize(fitted):
     columns, _ = columns_of()
     frame = pd.DataFrame(columns)
-    rows = fitted.model_.table.encode(frame)
+    rows = fitted.model_.schema.encode(frame)
     codes, _ = pd.factorize(frame["colour"], sort=True)
     assert np.array_equal(rows[:, 2], np.where(codes < 0, np.nan, codes), equal_nan=True)
     assert np.array_equal(rows[:, 0], frame["age"].to_numpy(), equal_nan=True)
@@ -138,7 +138,7 @@ def test_codes_are_those_of_pandas_factorize(fitted):
 
 def test_encoding_comes_back_to_the_cells(fitted):
     columns, _ = columns_of()
-    table = fitted.model_.table
+    table = fitted.model_.schema
     codes = table.encode(pd.DataFrame(columns))[:, 2]
     back = [None if np.isnan(c) else table.columns[2].levels[int(c)] for c in codes]
     assert back == columns["colour"]
@@ -160,17 +160,17 @@ def test_encoding_comes_back_to_the_cells(fitted):
 def test_whole_numbers_as_levels_stay_integers(codes):
     X = pd.DataFrame({"a": np.arange(8.0), "k": codes})
     clf = convex(categorical_features=["k"]).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
-    assert clf.model_.table.columns[1].levels == (10, 2, 9)  # by text
-    assert all(type(level) is int for level in clf.model_.table.columns[1].levels)
+    assert clf.model_.schema.columns[1].levels == (10, 2, 9)  # by text
+    assert all(type(level) is int for level in clf.model_.schema.columns[1].levels)
     assert clf.model_.expanded_names == ("a", "k=10", "k=2", "k=9", "k missing")
 
 
 def test_numbers_in_a_text_column_are_text():
     X = pd.DataFrame({"k": ["12", "x", "12", "x", "7", "7"], "a": np.arange(6.0)})
     clf = quick(n_planes=1).fit(X, [0, 0, 0, 1, 1, 1])
-    assert clf.model_.table.columns[0].levels == ("12", "7", "x")
+    assert clf.model_.schema.columns[0].levels == ("12", "7", "x")
     all_digits = pd.DataFrame({"k": ["1", "2"] * 3, "a": np.arange(6.0)})
-    assert quick(n_planes=1).fit(all_digits, [0, 0, 0, 1, 1, 1]).model_.table.has_categories
+    assert quick(n_planes=1).fit(all_digits, [0, 0, 0, 1, 1, 1]).model_.schema.has_categories
 
 
 @pytest.mark.parametrize("make", [np.array, lambda X: np.array(X, dtype=object), list])
@@ -180,7 +180,7 @@ def test_text_of_digits_in_a_plain_array_is_refused_unless_named(make):
     with pytest.raises(SchemaError, match=r"'x0' holds text: row 0 is '1'.*categorical_features"):
         quick().fit(X, y)
     clf = convex(categorical_features=[0]).fit(X, y)
-    assert clf.model_.table.columns[0].levels == ("1", "2")
+    assert clf.model_.schema.columns[0].levels == ("1", "2")
 
 
 @pytest.mark.parametrize("kind", ["pandas objects", "objects", "lists"])
@@ -232,7 +232,7 @@ def test_named_columns_are_categories_like_those_of_the_type(named):
     expected = quick().fit(X.astype({"code": "category"}), y)
     clf = quick(categorical_features=named).fit(X, y)
     assert np.array_equal(clf.predict_proba(X), expected.predict_proba(X))
-    assert not quick().fit(X, y).model_.table.has_categories
+    assert not quick().fit(X, y).model_.schema.has_categories
 
 
 def test_integer_codes_of_an_array_can_be_categories():
@@ -274,7 +274,7 @@ def table_of(levels, **more):
     n_rows = len(levels)
     y = np.arange(n_rows) % 2
     X = pd.DataFrame({"k": levels, "a": np.arange(n_rows) / n_rows, **more})
-    return quick(n_planes=1).fit(X, y).model_.table
+    return quick(n_planes=1).fit(X, y).model_.schema
 
 
 def test_levels_of_one_row_are_pooled_where_there_are_two_of_them():
@@ -293,9 +293,9 @@ def test_a_level_of_one_row_with_weight_two_was_seen_twice():
     weight = np.where(np.arange(60) == 1, 2.0, 1.0)
     heavy = quick().fit(X, y, sample_weight=weight)
     twice = quick().fit(pd.concat([X, X[1:2]]), np.r_[y, y[1]])
-    assert heavy.model_.table == twice.model_.table
-    assert heavy.model_.table.columns[2].levels == ("", "blue", "green", "red", "too")
-    assert heavy.model_.table.columns[2].has_other
+    assert heavy.model_.schema == twice.model_.schema
+    assert heavy.model_.schema.columns[2].levels == ("", "blue", "green", "red", "too")
+    assert heavy.model_.schema.columns[2].has_other
     assert np.array_equal(heavy.predict_proba(X), twice.predict_proba(X))
 
 
@@ -313,11 +313,11 @@ def test_of_many_levels_the_heaviest_are_kept_and_ties_go_by_text():
     order = rng.permutation(len(levels))
     X = pd.DataFrame({"k": levels[order], "a": rng.random(len(levels))})
     y = rng.integers(0, 2, len(levels))
-    table = quick(n_planes=1).fit(X, y).model_.table
+    table = quick(n_planes=1).fit(X, y).model_.schema
     assert table.columns[0].levels == tuple(names[: MOST_LEVELS - 1])
     assert table.n_levels[0] == MOST_LEVELS
     weight = np.where(X["k"] == "level 399", 10.0, 1.0)
-    heavy = quick(n_planes=1).fit(X, y, sample_weight=weight).model_.table
+    heavy = quick(n_planes=1).fit(X, y, sample_weight=weight).model_.schema
     assert heavy.columns[0].levels == (*names[: MOST_LEVELS - 2], "level 399")
 
 
@@ -327,7 +327,7 @@ def test_a_level_without_weight_was_never_seen():
     X.loc[:9, "colour"] = "ghost"
     weight = np.r_[np.zeros(10), np.ones(230)]
     a, b = quick().fit(X, y, sample_weight=weight), quick().fit(X[10:], y[10:])
-    assert a.model_.table == b.model_.table
+    assert a.model_.schema == b.model_.schema
     assert np.array_equal(a.predict_proba(X), b.predict_proba(X))
 
 
@@ -371,7 +371,7 @@ def test_a_level_never_seen_adds_nothing():
     columns, y = columns_of()
     X = pd.DataFrame(columns)
     clf = convex().fit(X, y)
-    assert clf.model_.table.encode(X.assign(colour="mauve"))[0, 2] == -1.0
+    assert clf.model_.schema.encode(X.assign(colour="mauve"))[0, 2] == -1.0
     of_levels = np.mean(
         [clf.plane_scores(X.iloc[:1].assign(colour=level))[0] for level in X["colour"]], axis=0
     )
@@ -386,7 +386,7 @@ def test_a_level_never_seen_is_the_pooled_one_where_there_is_one():
     X = pd.DataFrame(columns)
     X.loc[:1, "colour"] = ["once", "too"]
     clf = quick().fit(X, y)
-    assert clf.model_.table.encode(X.assign(colour="mauve"))[0, 2] == 4.0
+    assert clf.model_.schema.encode(X.assign(colour="mauve"))[0, 2] == 4.0
     assert np.array_equal(
         clf.predict_proba(X.assign(colour="mauve")), clf.predict_proba(X.assign(colour="once"))
     )
@@ -473,7 +473,7 @@ def test_expanding_is_get_dummies():
     columns, y = columns_of()
     X = pd.DataFrame(columns)
     model = quick().fit(X, y).model_
-    rows = model.expand(model.table.encode(X))
+    rows = model.expand(model.schema.encode(X))
     names = list(model.expanded_names)
     assert names == [
         "age", "age missing", "height", "colour=", "colour=blue", "colour=green", "colour=red",
@@ -489,7 +489,7 @@ def test_complete_numbers_are_not_expanded(wine):
     model = quick().fit(X, y).model_
     assert model.expand is None
     assert model.expanded_names == model.columns
-    assert model.table.n_levels.tolist() == [0] * 13
+    assert model.schema.n_levels.tolist() == [0] * 13
 
 
 def test_expanded_rows_come_in_blocks_like_the_whole(monkeypatch):
@@ -499,7 +499,7 @@ def test_expanded_rows_come_in_blocks_like_the_whole(monkeypatch):
     columns, y = columns_of()
     X = pd.DataFrame(columns)
     model = quick().fit(X, y).model_
-    rows = model.table.encode(X)
+    rows = model.schema.encode(X)
     lazy = expanded(all_rows(rows), model.expand)
     whole = np.concatenate([block for _, block in blocks(lazy)])
     assert np.array_equal(whole, model.expand(rows), equal_nan=True)
@@ -510,7 +510,7 @@ def test_expanded_rows_come_in_blocks_like_the_whole(monkeypatch):
 
 
 def test_what_each_output_shows_is_known():
-    table = Table((Column("n", "number"), Column("k", "category", ("u", "v"))))
+    table = Schema((Column("n", "number"), Column("k", "category", ("u", "v"))))
     rows = np.array([[1.0, 0.0], [np.nan, 1.0], [2.0, 1.0]])
     expand = fit_expand(all_rows(rows), table)
     assert expand.shows.tolist() == [NUMBER, MISSING, 0, 1]
@@ -646,7 +646,7 @@ def test_folded_planes_are_over_the_expanded_columns(fitted):
     columns, _ = columns_of()
     X = pd.DataFrame(columns)
     model = fitted.model_
-    rows = model.expand(model.table.encode(X))
+    rows = model.expand(model.schema.encode(X))
     mean = np.zeros(rows.shape[1])
     mean[model.standardize.kept] = model.standardize.mean
     filled = np.where(np.isnan(rows), mean, rows)
@@ -664,7 +664,7 @@ def test_pickled_then_loaded_answers_the_same_bits(fitted):
     X = pd.DataFrame(columns)
     loaded = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
-    assert loaded.model_.table == fitted.model_.table
+    assert loaded.model_.schema == fitted.model_.schema
 
 
 HOSTILE = ['a"b', "x,y", "<script>", "\x1b[2J", "日本 🙂", "a\0", "a", " ", "nan", "None", "-1"]
@@ -675,7 +675,7 @@ def test_names_and_levels_may_hold_any_character():
     X = pd.DataFrame({name: rng.choice(np.array(HOSTILE, dtype=object), 200) for name in HOSTILE})
     y = rng.integers(0, 2, 200)
     clf = quick(n_planes=1).fit(X, y)
-    assert clf.model_.table.columns[0].levels == tuple(sorted(HOSTILE))
+    assert clf.model_.schema.columns[0].levels == tuple(sorted(HOSTILE))
     assert clf.model_.columns == tuple(HOSTILE)
     assert np.array_equal(
         clf.model_.scorer()(X.iloc[0].to_dict()), clf.predict_proba(X.iloc[:1])[0]
@@ -719,7 +719,7 @@ def test_validation_rows_may_have_levels_and_holes_of_their_own():
     X = pd.DataFrame(columns)
     judge = X[200:].assign(colour="mauve", height=np.nan)
     clf = quick(l2="auto").fit(X[:200], y[:200], X_val=judge, y_val=y[200:])
-    assert "mauve" not in clf.model_.table.columns[2].levels
+    assert "mauve" not in clf.model_.schema.columns[2].levels
     assert np.isfinite(clf.predict_proba(judge)).all()
 
 

@@ -19,9 +19,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from geomix.command.failures import Failure, Terminated, told
+from geomix.command.exit_codes import Failure, Terminated, told
+from geomix.command.messages import lenient_streams, speaking
 from geomix.command.parser import parser
-from geomix.command.speaking import lenient_streams, speaking
 
 
 def main(argv: Sequence[str] | None = None) -> int:

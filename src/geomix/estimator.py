@@ -283,11 +283,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         shadow = copy.copy(self)
         goes_on = bool(self.warm_start) and hasattr(self, "model_")
         if goes_on:
-            table, classes = self.model_.table, self.classes_
+            schema, classes = self.model_.schema, self.classes_
             rows = later_rows(shadow, X, y, sample_weight)
         else:
-            rows, table, classes = first_rows(shadow, X, y, sample_weight)
-        valid = validation_rows(shadow, table, classes, X_val, y_val, sample_weight_val)
+            rows, schema, classes = first_rows(shadow, X, y, sample_weight)
+        valid = validation_rows(shadow, schema, classes, X_val, y_val, sample_weight_val)
         shadow.check_planes_of_labels(classes)
         class_weight = class_weights(self.class_weight, rows, classes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -296,12 +296,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             return shadow._fitted_attributes(
                 GeometricMixture(
                     classes,
-                    table.names,
+                    schema.names,
                     snapshot.standardize,
                     snapshot.lift,
                     snapshot.planes,
                     float(settings.sharpness),
-                    table=table,
+                    schema=schema,
                     expand=snapshot.expand,
                 )
             )
@@ -325,7 +325,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 model, history = fit_model(
                     rows,
                     classes,
-                    table,
+                    schema,
                     settings,
                     seed,
                     valid=valid,
@@ -351,10 +351,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if not hasattr(self, "model_"):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            rows, table, labels = first_rows(shadow, X, y, sample_weight, classes)
+            rows, schema, labels = first_rows(shadow, X, y, sample_weight, classes)
             shadow.check_planes_of_labels(labels)
             weights = class_weights(self.class_weight, rows, labels)
-            model, history = fit_model(rows, labels, table, settings, seed, class_weight=weights)
+            model, history = fit_model(rows, labels, schema, settings, seed, class_weight=weights)
             return self.take_over(shadow, model, history, len(rows))
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
@@ -457,7 +457,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         model = self.model_
         if _stays_on_device(X):
             return array_api.answer(model, what, X)
-        return model.answer(what, read_rows(self, X, reset=False, table=model.table))
+        return model.answer(what, read_rows(self, X, reset=False, schema=model.schema))
 
     def _fitted_model(self, attribute: str) -> GeometricMixture:
         if not hasattr(self, "model_"):

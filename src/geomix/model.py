@@ -25,7 +25,7 @@ from geomix.core.planes import Planes
 from geomix.core.predictors import Predictor, Scorer, TableScorer
 from geomix.table.one_hot import Expand, expanded
 from geomix.table.row_views import all_rows, blocks
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 
 if TYPE_CHECKING:
     from geomix.explain.drift import Drift
@@ -64,7 +64,7 @@ class GeometricMixture:
     planes: Planes
     sharpness: float
     temperature: float = 1.0
-    table: Table | None = None
+    schema: Schema | None = None
     expand: Expand | None = None
     training: Mapping[str, Any] | None = None
     edits: tuple[Mapping[str, Any], ...] = ()
@@ -82,9 +82,9 @@ class GeometricMixture:
     def expanded_names(self) -> tuple[str, ...]:
         """Names of the columns that ``folded`` planes are over: the raw ones, with "age missing"
         and "colour=red" for the 0/1 columns made of them."""
-        if self.expand is None or self.table is None:
+        if self.expand is None or self.schema is None:
             return self.columns
-        return self.expand.names(self.table)
+        return self.expand.names(self.schema)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Calibrated class probabilities, (n_rows, n_classes).
@@ -148,9 +148,9 @@ class GeometricMixture:
         score = kernel.scorer(
             self._predictor, self.classes, self.standardize, self.lift, self.planes
         )
-        if self.table is None or (self.expand is None and not self.table.has_categories):
+        if self.schema is None or (self.expand is None and not self.schema.has_categories):
             return score
-        return TableScorer(self.table, self.expand, score)
+        return TableScorer(self.schema, self.expand, score)
 
     def lifted(self, X: Any) -> Matrix:
         """Working features phi(x), (n_rows, n_lifted)."""
@@ -280,8 +280,8 @@ class GeometricMixture:
     def _rows(self, X: Any) -> Any:
         if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):
             X = X.tocsr()
-        elif self.table is not None and self.table.has_categories:
-            return self.table.encode(X)
+        elif self.schema is not None and self.schema.has_categories:
+            return self.schema.encode(X)
         else:
             X = kernel.plain(np.asarray(X, dtype=np.float64))
         if len(X.shape) != 2 or X.shape[1] != self.n_features:

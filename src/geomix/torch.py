@@ -18,7 +18,7 @@ import numpy as np
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes, class_starts
 from geomix.model import GeometricMixture
-from geomix.table.schema import numbers_table
+from geomix.table.schema import numeric_schema
 from geomix.training.schedules import sharpness_at
 
 try:
@@ -206,7 +206,7 @@ class GeometricMixtureHead(torch.nn.Module):
             planes,
             float(self.sharpness),
             temperature,
-            numbers_table(names),
+            numeric_schema(names),
         )
 
 

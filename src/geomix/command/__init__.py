@@ -1,14 +1,14 @@
-"""The commands of ``geomix``, one module each: ``add`` declares options, ``run`` does the work.
+"""The commands of ``geomix``, one module each: ``add`` declares the options, ``run`` does the work.
 
-These modules import nothing but the standard library at their top; what a command needs is
-imported when it runs. All of them are thin: ``geomix.tablefile`` reads, the model answers.
+These modules import nothing but the standard library at the top; what a command needs is imported
+when it runs. They only connect parts: ``geomix.tablefile`` reads the rows, the model predicts.
 
     parser, options, config                        arguments, shared options, settings from a file
-    speaking, failures                             what is printed, and errors with exit codes
-    fit over training, streaming, summary          fit a model, in memory or out of core
-    predict over answering                         probabilities and labels for a file
-    evaluate over figures                          quality on labelled rows
-    explain, rules, counterfactual, drift, report  questions about a model, over asking
+    messages, exit_codes                           notes and warnings; errors and their exit codes
+    fit over fit_in_memory, fit_streaming, summary train a model, in memory or out of core
+    predict over predictions                       predicted labels and probabilities for a file
+    evaluate over metrics                          accuracy, log-loss and others on labelled rows
+    explain, rules, counterfactual, drift, report  explain a model; inputs loads model and rows
     info, verify, export                           model files, and other formats
-    bench, demo, completion                        benchmarks, a first look, shell completion
+    bench, demo, completion                        benchmarks, a demonstration, shell completion
 """

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from geomix.command import options
-from geomix.command.failures import usage
+from geomix.command.exit_codes import usage
 
 if TYPE_CHECKING:
     from pathlib import Path

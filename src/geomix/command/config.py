@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from geomix.command.failures import USAGE, Failure, usage
+from geomix.command.exit_codes import USAGE, Failure, usage
 
 NOT_IN_A_FILE = {"help", "config", "set", "debug"}
 LISTS = {"id", "drop", "categorical", "missing"}

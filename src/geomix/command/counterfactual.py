@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import USAGE, blamed_on, usage
+from geomix.command.exit_codes import USAGE, blamed_on, usage
 
 EXAMPLES = """\
   geomix counterfactual m.geomix new.csv --row 17
@@ -60,7 +60,7 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.command.asking import one_row
+    from geomix.command.inputs import one_row
 
     limits = _ranges(a.range) | _levels(a.levels)
     model = options.loaded(a.model)

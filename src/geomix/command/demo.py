@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import USAGE, Failure
+from geomix.command.exit_codes import USAGE, Failure
 
 EXAMPLES = """\
   geomix demo

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import DATA, blamed_on, usage
+from geomix.command.exit_codes import DATA, blamed_on, usage
 
 EXAMPLES = """\
   geomix drift m.geomix this-week.csv || mail -s drift me@example.org
@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.command.asking import rows_of
+    from geomix.command.inputs import rows_of
     from geomix.explain.drift import cell_counts, compare_counts
 
     model = options.loaded(a.model)
@@ -60,7 +60,7 @@ def _reference(a: Any, model: Any) -> Any:
     """Counts of the rows of --reference, or those that the model remembers."""
     import numpy as np
 
-    from geomix.command.asking import rows_of
+    from geomix.command.inputs import rows_of
     from geomix.explain.drift import CellCounts, cell_counts
 
     if a.reference is not None:

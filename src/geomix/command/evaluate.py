@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import DATA, blamed_on
-from geomix.command.speaking import note
+from geomix.command.exit_codes import DATA, blamed_on
+from geomix.command.messages import note
 
 EXAMPLES = """\
   geomix evaluate m.geomix test.csv --target y
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 def run(a: Any) -> int:
     options.need_pyarrow()
-    from geomix.command.figures import file_figures
+    from geomix.command.metrics import file_figures
     from geomix.command.summary import EvaluateFacts
 
     model = options.loaded(a.model)

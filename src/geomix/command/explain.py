@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import USAGE, blamed_on, usage
+from geomix.command.exit_codes import USAGE, blamed_on, usage
 
 EXAMPLES = """\
   geomix explain m.geomix                               # planes and their columns
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.command.asking import model_and_rows, one_row
+    from geomix.command.inputs import model_and_rows, one_row
 
     if a.row is None:
         if a.label is not None or a.against is not None:

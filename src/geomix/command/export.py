@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import USAGE, blamed_on, usage
+from geomix.command.exit_codes import USAGE, blamed_on, usage
 
 EXAMPLES = """\
   geomix export m.geomix --to onnx -o m.onnx
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.tablefile.written import output
+    from geomix.tablefile.writer import output
 
     for name, form in ONLY_FOR.items():
         if getattr(a, name) and a.to != form:

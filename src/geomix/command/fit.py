@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import usage
-from geomix.command.speaking import is_watched, note
+from geomix.command.exit_codes import usage
+from geomix.command.messages import is_watched, note
 
 EXAMPLES = """\
   geomix fit train.csv --target y -o m.geomix --test 0.2
@@ -104,10 +104,10 @@ def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
 def run(a: Any) -> int:
     options.need_pyarrow()
     from geomix.command.config import estimator_of
-    from geomix.command.streaming import check_can_stream
+    from geomix.command.fit_in_memory import roles_of
+    from geomix.command.fit_streaming import check_can_stream
     from geomix.command.summary import FitFacts
-    from geomix.command.training import roles_of
-    from geomix.tablefile.several import matched
+    from geomix.tablefile.multiple_files import matched
 
     if a.output == "-":
         raise usage("a model is written to a file, not to standard output")
@@ -132,9 +132,9 @@ def run(a: Any) -> int:
 
 def _fitted(a: Any, estimator: Any, roles: Any, share: float | None) -> Any:
     """The model, of rows in memory or of streamed ones: as told, else by how many there are."""
-    from geomix.command.streaming import MOST_CELLS, can_stream, fit_streamed
-    from geomix.command.training import fit_in_memory, read_training
-    from geomix.tablefile.kinds import TooManyCells
+    from geomix.command.fit_in_memory import fit_in_memory, read_training
+    from geomix.command.fit_streaming import MOST_CELLS, can_stream, fit_streamed
+    from geomix.tablefile.column_types import TooManyCells
 
     data = None
     if not a.stream:

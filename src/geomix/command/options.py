@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from geomix.command.failures import USAGE, Failure, usage
+from geomix.command.exit_codes import USAGE, Failure, usage
 
 SUFFIXES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 

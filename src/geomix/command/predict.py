@@ -7,8 +7,8 @@ import os
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import DATA, Failure, blamed_on, usage
-from geomix.command.speaking import is_watched, note, warn
+from geomix.command.exit_codes import DATA, Failure, blamed_on, usage
+from geomix.command.messages import is_watched, note, warn
 
 EXAMPLES = """\
   geomix predict m.geomix new.csv -o answers.csv --id customer
@@ -64,10 +64,10 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.command.answering import Answering
+    from geomix.command.predictions import Answering
     from geomix.tablefile import open_table
-    from geomix.tablefile.aligned import align
-    from geomix.tablefile.written import table_writer
+    from geomix.tablefile.alignment import align
+    from geomix.tablefile.writer import table_writer
 
     options.refuse_same_file(a.output, a.data, a.model)
     if a.output != "-" and os.path.isfile(a.output) and not a.force:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import DATA, blamed_on
+from geomix.command.exit_codes import DATA, blamed_on
 
 EXAMPLES = """\
   geomix report m.geomix test.csv --target y -o report.html
@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.command.asking import rows_of
+    from geomix.command.inputs import rows_of
 
     options.refuse_same_file(a.output, a.data, a.new, a.model)
     options.check_folder(a.output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.failures import USAGE, blamed_on
+from geomix.command.exit_codes import USAGE, blamed_on
 
 EXAMPLES = """\
   geomix rules m.geomix
@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 
 
 def run(a: Any) -> int:
-    from geomix.command.asking import model_and_rows
+    from geomix.command.inputs import model_and_rows
 
     model, X, y = model_and_rows(a)
     with blamed_on(USAGE):

@@ -36,7 +36,7 @@ class FitFacts:
     @classmethod
     def of(cls, estimator: Any, fitted: Any, a: Any) -> FitFacts:
         model, history = fitted.model, estimator.history_
-        n_categories = int(model.table.is_category.sum())
+        n_categories = int(model.schema.is_category.sum())
         chosen = next((one for one in history.trials if one.chosen), None)
         tested = f"{fitted.n_held_out} rows held out" if fitted.n_held_out else a.test
         return cls(

@@ -20,7 +20,7 @@ from geomix.core.planes import Planes
 from geomix.core.pooling import softmax
 from geomix.core.spline import SplineLift
 from geomix.table.one_hot import Expand
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 
 ROWS_PER_BLOCK = 128
 
@@ -187,7 +187,7 @@ def _check_out(out: Any, n_classes: int) -> None:
 class TableScorer:
     """One row of raw cells at a time: a list, a tuple, an array, or a dict by column name."""
 
-    table: Table
+    schema: Schema
     expand: Expand | None
     scorer: Scorer
 
@@ -205,5 +205,5 @@ class TableScorer:
         return replace(told, contributions=self.expand.by_column(told.contributions))
 
     def _numbers(self, row: Any) -> FloatArray:
-        encoded = self.table.encode_row(row)
+        encoded = self.schema.encode_row(row)
         return encoded if self.expand is None else self.expand(encoded[None, :])[0]

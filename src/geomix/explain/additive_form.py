@@ -21,7 +21,7 @@ from geomix.arrays import FloatArray
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.core.spline_parts import Curve, Levels, Pair
-from geomix.explain.cells import table_of
+from geomix.explain.cells import model_schema
 from geomix.explain.column_sums import column_sums
 from geomix.explain.shapes import LevelShape, NumberShape, PairShape, Shape
 from geomix.model import GeometricMixture
@@ -124,7 +124,7 @@ def _linear_shapes(model: GeometricMixture) -> tuple[Shape, ...]:
     sums = column_sums(model, model.planes.weights)
     W, mean, scale = sums.per_unit, sums.mean, sums.scale
     shapes: list[Shape] = []
-    for j, column in enumerate(table_of(model).columns):
+    for j, column in enumerate(model_schema(model).columns):
         number, levels, flags = sums.places(j)
         # Where a cell is there, its 0/1 columns stand below their means.
         below = -(W[:, flags] @ mean[flags])
@@ -157,7 +157,7 @@ def _linear_shapes(model: GeometricMixture) -> tuple[Shape, ...]:
 def _spline_shapes(
     model: GeometricMixture, lift: SplineLift
 ) -> tuple[tuple[Shape, ...], tuple[PairShape, ...]]:
-    table, weights = table_of(model), model.planes.weights
+    schema, weights = model_schema(model), model.planes.weights
     made: dict[int, Shape] = {}
     pairs = []
     for part, steps in lift.by_part():
@@ -165,7 +165,7 @@ def _spline_shapes(
         if isinstance(part, Pair):
             pairs.append(PairShape(part, W @ part.bin_phi().T))
             continue
-        column = table.columns[part.column]
+        column = schema.columns[part.column]
         shape = (
             _curve(part, W, column) if isinstance(part, Curve) else _level_values(part, W, column)
         )
@@ -173,7 +173,7 @@ def _spline_shapes(
         before = made.get(part.column)
         made[part.column] = shape if before is None else before.plus(shape)
     shapes = [
-        made.get(j) or _flat(j, column, len(weights)) for j, column in enumerate(table.columns)
+        made.get(j) or _flat(j, column, len(weights)) for j, column in enumerate(schema.columns)
     ]
     return tuple(shapes), tuple(pairs)
 
@@ -190,8 +190,8 @@ def _curve(part: Curve, W: FloatArray, column: Any) -> NumberShape:
 
 
 def _level_values(part: Levels, W: FloatArray, column: Any) -> LevelShape:
-    table = W @ part.bin_phi().T
-    values, missing = table[:, : part.n_levels], table[:, part.n_levels]
+    schema = W @ part.bin_phi().T
+    values, missing = schema[:, : part.n_levels], schema[:, part.n_levels]
     return LevelShape(part.column, column.name, tuple(column.level_names), values, missing)
 
 

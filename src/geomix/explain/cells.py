@@ -16,12 +16,12 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.model import GeometricMixture
 from geomix.table.frames import is_frame
-from geomix.table.schema import Table, numbers_table
+from geomix.table.schema import Schema, numeric_schema
 
 
-def table_of(model: GeometricMixture) -> Table:
+def model_schema(model: GeometricMixture) -> Schema:
     """What the model's columns are."""
-    return numbers_table(model.columns) if model.table is None else model.table
+    return numeric_schema(model.columns) if model.schema is None else model.schema
 
 
 def encoded_rows(model: GeometricMixture, X: Any) -> FloatArray:
@@ -40,12 +40,12 @@ def encoded_row(model: GeometricMixture, x: Any) -> FloatArray:
         return rows[0]
     if hasattr(x, "to_dict") and hasattr(x, "index"):
         x = {str(name): cell for name, cell in x.to_dict().items()}
-    return table_of(model).encode_row(x)
+    return model_schema(model).encode_row(x)
 
 
 def decoded_row(model: GeometricMixture, encoded: FloatArray) -> dict[str, Any]:
     """An encoded row as raw cells by column name; None where missing or of no known level."""
-    pairs = zip(table_of(model).columns, encoded.tolist(), strict=True)
+    pairs = zip(model_schema(model).columns, encoded.tolist(), strict=True)
     return {column.name: _cell(column, value) for column, value in pairs}
 
 

@@ -227,7 +227,7 @@ def _check_alike(models: list[GeometricMixture]) -> None:
             raise ValueError("Models to merge need one kind of lift, linear or spline.")
         if one.planes.n_members > 1:
             raise ValueError("A committee is a mean of soft-ORs, which no soft-OR can be part of.")
-        if one.columns != first.columns or one.table != first.table:
+        if one.columns != first.columns or one.schema != first.schema:
             raise ValueError("Models to merge need the same columns, with the same levels.")
         if one.classes.tolist() != first.classes.tolist():
             raise ValueError("Models to merge need the same classes.")

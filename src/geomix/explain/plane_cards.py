@@ -18,7 +18,7 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.explain.additive_form import Additive, additive
-from geomix.explain.cells import decoded_row, table_of
+from geomix.explain.cells import decoded_row, model_schema
 from geomix.explain.contributions import by_raw_column, plane_gradients, standardised
 from geomix.explain.local_explanation import plane_places
 from geomix.explain.shapes import LevelShape
@@ -169,7 +169,7 @@ def _facts(model: GeometricMixture, rows: AnsweredRows, p: int, code: int) -> di
 def typical_row(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
     """Median of each number, most frequent code of each category; NaN where most are missing."""
     middle = np.full(encoded.shape[1], np.nan)
-    for j, is_category in enumerate(table_of(model).is_category.tolist()):
+    for j, is_category in enumerate(model_schema(model).is_category.tolist()):
         present = encoded[~np.isnan(encoded[:, j]), j]
         if 2 * len(present) < len(encoded):
             continue

@@ -29,10 +29,10 @@ from geomix.arrays import FloatArray
 from geomix.core import spline_parts
 from geomix.core.lifts import FourierLift
 from geomix.core.spline import SplineLift
-from geomix.explain.cells import table_of
+from geomix.explain.cells import model_schema
 from geomix.explain.column_sums import ColumnSums, column_sums
 from geomix.model import GeometricMixture
-from geomix.table.schema import Column, Table
+from geomix.table.schema import Column, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,20 +120,20 @@ class AdditiveModel:
 def as_terms(model: GeometricMixture) -> AdditiveModel:
     """The model as sums over its raw columns."""
     planes, lift = model.planes, model.lift
-    table = table_of(model)
+    schema = model_schema(model)
     fourier = None
     if isinstance(lift, SplineLift):
-        terms, bias = _spline_terms(lift, planes.weights, table), planes.biases
+        terms, bias = _spline_terms(lift, planes.weights, schema), planes.biases
     elif isinstance(lift, FourierLift):
-        terms, bias = _affine_terms(model, table, lift.frequencies.T)
+        terms, bias = _affine_terms(model, schema, lift.frequencies.T)
         n_frequencies = lift.frequencies.shape[1]
         fourier = Fourier(planes.weights * np.sqrt(1.0 / n_frequencies), planes.biases)
     else:
-        terms, bias = _affine_terms(model, table, planes.weights)
+        terms, bias = _affine_terms(model, schema, planes.weights)
         bias = bias + planes.biases
     return AdditiveModel(
         model.classes.tolist(),
-        table.columns,
+        schema.columns,
         tuple(terms),
         bias,
         fourier,
@@ -148,7 +148,7 @@ def as_terms(model: GeometricMixture) -> AdditiveModel:
 
 
 def _affine_terms(
-    model: GeometricMixture, table: Table, weights: FloatArray
+    model: GeometricMixture, schema: Schema, weights: FloatArray
 ) -> tuple[list[Term], FloatArray]:
     """Terms of sums ``weights`` (m, n_standardised) over standardised columns, and a bias."""
     sums = column_sums(model, weights)
@@ -157,14 +157,14 @@ def _affine_terms(
         zero = np.zeros(len(weights))
         return [_line(sums, j, j, zero) for j in model.standardize.kept.tolist()], bias
     terms: list[Term] = []
-    for j, column in enumerate(table.columns):
+    for j, column in enumerate(schema.columns):
         outputs = np.flatnonzero(sums.column_of == j)
         if not sums.weights[:, outputs].any():
             continue
         # What the column can hold, cell by cell, through the library's own expansion. A number is
         # tried at its mean, where it adds nothing and only the column "missing" speaks.
         number = float(sums.mean[outputs[0]])
-        cells = np.zeros((column.n_levels + 2, len(table)))
+        cells = np.zeros((column.n_levels + 2, len(schema)))
         cells[:, j] = [*range(column.n_levels), number, np.nan]
         added = sums.added(model.expand(cells), outputs)
         present, missing = added[-2:]
@@ -185,8 +185,8 @@ def _line(sums: ColumnSums, column: int, at: int, missing: FloatArray) -> Line:
 # --- the spline lift ---
 
 
-def _spline_terms(lift: SplineLift, weights: FloatArray, table: Table) -> list[Term]:
-    return [_spline_term(part, weights[:, steps].T, len(table)) for part, steps in lift.by_part()]
+def _spline_terms(lift: SplineLift, weights: FloatArray, schema: Schema) -> list[Term]:
+    return [_spline_term(part, weights[:, steps].T, len(schema)) for part, steps in lift.by_part()]
 
 
 def _spline_term(part: spline_parts.Part, weights: FloatArray, n_columns: int) -> Term:

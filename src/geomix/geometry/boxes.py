@@ -20,7 +20,7 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.explain.additive_form import Additive
-from geomix.explain.cells import table_of
+from geomix.explain.cells import model_schema
 from geomix.explain.plane_cards import leads
 from geomix.explain.shapes import LevelShape
 from geomix.geometry.bounds import member_extreme
@@ -203,7 +203,7 @@ def _told(
     inside = np.ones(len(encoded), dtype=bool)
     texts = []
     for j, one in enumerate(columns):
-        column = table_of(model).columns[j]
+        column = model_schema(model).columns[j]
         x = encoded[:, j]
         if len(spans[j]) == len(one.values) and _is_complete(one, x):
             continue  # every cell there is

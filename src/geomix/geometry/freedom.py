@@ -15,7 +15,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive
-from geomix.explain.cells import column_place, column_places, table_of
+from geomix.explain.cells import column_place, column_places, model_schema
 from geomix.model import GeometricMixture
 from geomix.table.columns import plain_label
 
@@ -68,10 +68,10 @@ def freedom(
     scale: Mapping[Any, float] | None = None,
 ) -> Freedom:
     """What the user lets change of an encoded row."""
-    table = table_of(model)
+    schema = model_schema(model)
     low, high = np.full(len(row), -np.inf), np.full(len(row), np.inf)
     levels: dict[int, list[float]] = {}
-    for j, column in enumerate(table.columns):
+    for j, column in enumerate(schema.columns):
         if column.kind == "category":
             # The pooled level has no label of its own that a row could be given.
             levels[j] = sorted({*map(float, range(len(column.levels))), float(row[j])})
@@ -104,7 +104,7 @@ def _limit(
     for column, allowed in ranges.items():
         j = column_place(model, column)
         if j in levels:
-            known = table_of(model).columns[j]
+            known = model_schema(model).columns[j]
             codes = {known.code(plain_label(level)) for level in allowed}
             levels[j] = sorted(codes - {-1.0})
             if not levels[j]:
@@ -122,7 +122,7 @@ def _limit(
 def _numbers(model: GeometricMixture, columns: Any, parameter: str) -> list[int]:
     places = column_places(model, columns)
     for j in places:
-        if table_of(model).is_category[j]:
+        if model_schema(model).is_category[j]:
             raise ValueError(
                 f"Column {model.columns[j]!r} is a category, which has no order; {parameter} takes "
                 "numbers. To name allowed levels use ranges."

@@ -19,7 +19,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import pairless
-from geomix.explain.cells import encoded_rows, table_of
+from geomix.explain.cells import encoded_rows, model_schema
 from geomix.explain.shapes import NumberShape
 from geomix.geometry.bounds import member_extreme
 from geomix.model import GeometricMixture
@@ -82,7 +82,7 @@ def check_monotone(
     """Check ``{"dose": {"toxic": +1}}``: proved for all rows, or looked for among rows ``X``."""
     form = pairless(model)
     encoded = None if X is None else encoded_rows(model, X)
-    directions = read_directions(monotone, table_of(model), model.classes)
+    directions = read_directions(monotone, model_schema(model), model.classes)
     facts = []
     for one in directions:
         shape = form.shapes[one.column]

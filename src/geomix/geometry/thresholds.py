@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive, pairless
-from geomix.explain.cells import column_place, encoded_row, table_of
+from geomix.explain.cells import column_place, encoded_row, model_schema
 from geomix.explain.shapes import NumberShape
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
@@ -110,13 +110,13 @@ def thresholds(model: GeometricMixture, x: Any, column: Any) -> Thresholds:
         pairs = zip(pairwise(ends), codes, strict=True)
         stretches = tuple(Stretch(a, b, None, labels[code]) for (a, b), code in pairs)
     else:
-        levels = table_of(model).columns[j].levels
+        levels = model_schema(model).columns[j].levels
         stretches = tuple(
             Stretch(None, None, level, answer(float(code))) for code, level in enumerate(levels)
         )
     cell = None if np.isnan(row[j]) else row[j]
     if cell is not None and not isinstance(shape, NumberShape):
-        known = table_of(model).columns[j].level_names
+        known = model_schema(model).columns[j].level_names
         cell = known[int(cell)] if 0 <= cell < len(known) else None
     return Thresholds(model.columns[j], cell, answer(row[j]), stretches, flips, answer(np.nan))
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from geomix.errors import ModelFileError, ModelVersionError
 from geomix.modelfile import canonical_json
-from geomix.table.schema import Column, Table, numbers_table
+from geomix.table.schema import Column, Schema, numeric_schema
 
 FORMAT = "geomix-model"
 VERSION = (1, 0)
@@ -191,9 +191,9 @@ def _number_array(labels: list[Any], dtype: Any) -> Any:
 # --- columns ---
 
 
-def described_columns(table: Table) -> list[Any] | None:
+def described_columns(schema: Schema) -> list[Any] | None:
     """Names of numbers, descriptions of categories; None if all are numbers called x0, x1, ..."""
-    if not table.has_categories and table.names == _default_names(len(table)):
+    if not schema.has_categories and schema.names == _default_names(len(schema)):
         return None
     return [
         column.name
@@ -203,11 +203,11 @@ def described_columns(table: Table) -> list[Any] | None:
             "levels": [plain_level(level) for level in column.levels],
             "other": bool(column.has_other),
         }
-        for column in table.columns
+        for column in schema.columns
     ]
 
 
-def read_columns(described: Any, n_columns: int, most: int) -> Table:
+def read_columns(described: Any, n_columns: int, most: int) -> Schema:
     """The table; without names only up to ``most`` columns."""
     if described is None:
         if n_columns > most:
@@ -215,13 +215,13 @@ def read_columns(described: Any, n_columns: int, most: int) -> Table:
                 f"it has {n_columns} columns, more than the {most} that a file of its size is "
                 f"trusted with; if that is right, load it with max_columns={n_columns}"
             )
-        return numbers_table(_default_names(n_columns))
+        return numeric_schema(_default_names(n_columns))
     if not isinstance(described, list) or len(described) != n_columns:
         raise ModelFileError(f"columns: expected {n_columns} of them, as n_columns says")
-    table = Table(tuple(_read_column(one) for one in described))
-    if len(set(table.names)) < len(table):
+    schema = Schema(tuple(_read_column(one) for one in described))
+    if len(set(schema.names)) < len(schema):
         raise ModelFileError("columns: a name is there twice")
-    return table
+    return schema
 
 
 def _default_names(n_columns: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from geomix.errors import ModelFileError
 from geomix.modelfile.spline_tensors import read_spline, spline_tensors
 from geomix.modelfile.tensor_reader import LARGEST_WEIGHT, TensorReader
 from geomix.table.one_hot import MISSING, Expand, expansion
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 
 # Every tensor there is, and how many dimensions it has.
 RANKS = {
@@ -122,7 +122,7 @@ def read_standardize(shelf: TensorReader, n_columns: int, *, passes: bool) -> St
     return Standardize(kept, mean, scale, rotation, n_columns)
 
 
-def read_lift(shelf: TensorReader, described: Any, n_inputs: int, table: Table) -> Lift:
+def read_lift(shelf: TensorReader, described: Any, n_inputs: int, schema: Schema) -> Lift:
     """The lift over ``n_inputs`` standardised columns, or, of a spline, over the table's own."""
     kind = described.get("kind") if isinstance(described, dict) else None
     expected = {"kind", "gamma"} if kind == "fourier" else {"kind"}
@@ -131,7 +131,7 @@ def read_lift(shelf: TensorReader, described: Any, n_inputs: int, table: Table) 
     if kind == "linear":
         return IdentityLift(n_inputs)
     if kind == "spline":
-        return read_spline(shelf, table)
+        return read_spline(shelf, schema)
     gamma = described["gamma"]
     if type(gamma) is not float or gamma <= 0.0:
         raise ModelFileError(
@@ -145,14 +145,14 @@ def read_lift(shelf: TensorReader, described: Any, n_inputs: int, table: Table) 
     return FourierLift(frequencies, gamma)
 
 
-def read_expand(shelf: TensorReader, table: Table) -> Expand:
+def read_expand(shelf: TensorReader, schema: Schema) -> Expand:
     n_outputs = shelf.length("expand.shows")
     column_of = shelf.integers("expand.column_of", n_outputs)
     shows = shelf.integers("expand.shows", n_outputs)
-    _check_within(column_of, len(table), "expand.column_of")
-    has_missing = np.zeros(len(table), dtype=bool)
+    _check_within(column_of, len(schema), "expand.column_of")
+    has_missing = np.zeros(len(schema), dtype=bool)
     has_missing[column_of[shows == MISSING]] = True
-    expected = expansion(table, has_missing)
+    expected = expansion(schema, has_missing)
     if not (
         np.array_equal(column_of, expected.column_of) and np.array_equal(shows, expected.shows)
     ):

@@ -20,11 +20,11 @@ from typing import Any, BinaryIO
 
 from geomix.core.lifts import FourierLift, PassThrough
 from geomix.errors import ModelFileError, ModelVersionError
-from geomix.explain.cells import table_of
+from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.modelfile import atomic, canonical_json, manifest, model_tensors, tensor_file
 from geomix.modelfile.tensor_reader import TensorReader
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 
 LARGEST_FILE = 4 * 2**30
 
@@ -98,7 +98,7 @@ def described(model: GeometricMixture) -> dict[str, Any]:
     """The manifest of a model: plain values, ready for JSON."""
     from geomix import __version__  # the package is whole by the time a model is saved
 
-    table = table_of(model)
+    schema = model_schema(model)
     lift: dict[str, Any] = {"kind": model.lift.kind}
     if isinstance(model.lift, FourierLift):
         lift["gamma"] = float(model.lift.gamma)
@@ -108,8 +108,8 @@ def described(model: GeometricMixture) -> dict[str, Any]:
         "requires": _required(model),
         "written_by": f"geomix {__version__}",
         "classes": manifest.described_classes(model.classes),
-        "n_columns": len(table),
-        "columns": manifest.described_columns(table),
+        "n_columns": len(schema),
+        "columns": manifest.described_columns(schema),
         "lift": lift,
         "standardize": not isinstance(model.standardize, PassThrough),
         "expand": model.expand is not None,
@@ -171,36 +171,36 @@ def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> Ge
     shelf = TensorReader(arrays)
     classes = manifest.read_classes(about["classes"])
     n_columns = manifest.count(about, "n_columns")
-    table = manifest.read_columns(about["columns"], n_columns, max_columns)
+    schema = manifest.read_columns(about["columns"], n_columns, max_columns)
     has_expand = manifest.field(about, "expand", bool, "true or false")
-    expand = model_tensors.read_expand(shelf, table) if has_expand else None
+    expand = model_tensors.read_expand(shelf, schema) if has_expand else None
     standardize = model_tensors.read_standardize(
         shelf,
         n_columns if expand is None else expand.n_outputs,
         passes=not manifest.field(about, "standardize", bool, "true or false"),
     )
-    lift = model_tensors.read_lift(shelf, about["lift"], standardize.n_outputs, table)
-    _check_way(lift, standardize, expand, table)
+    lift = model_tensors.read_lift(shelf, about["lift"], standardize.n_outputs, schema)
+    _check_way(lift, standardize, expand, schema)
     planes = model_tensors.read_planes(
         shelf, lift.n_outputs, len(classes), manifest.count(about, "n_members")
     )
     shelf.check_empty()
     return GeometricMixture(
         classes,
-        table.names,
+        schema.names,
         standardize,
         lift,
         planes,
         manifest.number(about, "sharpness"),
         manifest.number(about, "temperature"),
-        table,
+        schema,
         expand,
         training=manifest.read_training(about["training"]),
         edits=manifest.read_edits(about["edits"]),
     )
 
 
-def _check_way(lift: Any, standardize: Any, expand: Any, table: Table) -> None:
+def _check_way(lift: Any, standardize: Any, expand: Any, schema: Schema) -> None:
     """A spline reads the table's own cells; the other lifts read numbers alone."""
     passes = isinstance(standardize, PassThrough)
     if lift.kind == "spline" and not (passes and expand is None):
@@ -211,7 +211,7 @@ def _check_way(lift: Any, standardize: Any, expand: Any, table: Table) -> None:
         raise ModelFileError(
             f"a {lift.kind} lift reads standardised columns, not these as they are"
         )
-    if lift.kind != "spline" and expand is None and table.has_categories:
+    if lift.kind != "spline" and expand is None and schema.has_categories:
         raise ModelFileError("its categories are not expanded, and the lift reads numbers alone")
 
 

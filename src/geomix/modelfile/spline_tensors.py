@@ -21,7 +21,7 @@ from geomix.core.spline import SplineLift
 from geomix.core.spline_parts import Curve, Levels, Pair, Part
 from geomix.errors import ModelFileError
 from geomix.modelfile.tensor_reader import LARGEST_FLOAT, LARGEST_WEIGHT, TensorReader
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 
 MOST_BINS = 2**16
 CURVE, LEVELS, PAIR = 0, 1, 2
@@ -55,9 +55,9 @@ def _joined(arrays: list[FloatArray]) -> FloatArray:
     return np.concatenate([np.zeros(0), *arrays])
 
 
-def read_spline(shelf: TensorReader, table: Table) -> SplineLift:
+def read_spline(shelf: TensorReader, schema: Schema) -> SplineLift:
     rows = shelf.integers("spline.parts", shelf.length("spline.parts"), 6).tolist()
-    _check_part_rows(rows, table)
+    _check_part_rows(rows, schema)
     sizes = {
         "spline.knots": [row[3] for row in rows if row[0] == CURVE],
         "spline.values": [row[4] for row in rows if row[0] == CURVE],
@@ -67,7 +67,7 @@ def read_spline(shelf: TensorReader, table: Table) -> SplineLift:
     # Every size was at least zero; the totals are those of the tensors, so nothing overflows.
     pieces = {name: iter(_split(shelf, name, each)) for name, each in sizes.items()}
     parts = tuple(_read_part(row, pieces) for row in rows)
-    return SplineLift(parts, len(table))
+    return SplineLift(parts, len(schema))
 
 
 def _split(shelf: TensorReader, name: str, sizes: list[int]) -> list[FloatArray]:
@@ -76,13 +76,13 @@ def _split(shelf: TensorReader, name: str, sizes: list[int]) -> list[FloatArray]
     return np.split(whole, np.cumsum(sizes)[:-1]) if sizes else []
 
 
-def _check_part_rows(rows: list[list[int]], table: Table) -> None:
+def _check_part_rows(rows: list[list[int]], schema: Schema) -> None:
     for number, (kind, first, second, *_) in enumerate(rows):
         row = rows[number]
         columns = (first, second) if kind == PAIR else (first,)
-        if kind not in (CURVE, LEVELS, PAIR) or not all(0 <= one < len(table) for one in columns):
+        if kind not in (CURVE, LEVELS, PAIR) or not all(0 <= one < len(schema) for one in columns):
             raise ModelFileError(f"spline.parts, row {number}: unknown kind, or no such column")
-        if not _is_sound(row, [int(table.n_levels[one]) for one in columns]):
+        if not _is_sound(row, [int(schema.n_levels[one]) for one in columns]):
             raise ModelFileError(
                 f"spline.parts, row {number}: {row} does not fit the columns it is about"
             )

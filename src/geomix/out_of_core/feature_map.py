@@ -25,7 +25,7 @@ from geomix.out_of_core.survey import Classes, Part, Survey, labels_and_weights
 from geomix.table.frames import taken
 from geomix.table.one_hot import NUMBER, Expand, expanded, make_expand
 from geomix.table.row_views import all_rows, blocks
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 from geomix.training.preparation import Known
 from geomix.training.rows import SMALLEST_SPREAD
 from geomix.training.settings import Settings
@@ -58,7 +58,7 @@ class FeatureMap:
     are cut into parts. The codes of a spline lift are the exception: their kernel is float32.
     """
 
-    table: Table
+    schema: Schema
     classes: Classes
     expand: Expand | None
     standardize: Standardize
@@ -77,8 +77,8 @@ class FeatureMap:
         return StoredRows(self._numbers(rows), codes, weight)
 
     def _numbers(self, X: Any) -> Any:
-        is_array = isinstance(X, np.ndarray) and not self.table.has_categories
-        encoded = X if is_array and X.dtype.kind == "f" else self.table.encode(X)
+        is_array = isinstance(X, np.ndarray) and not self.schema.has_categories
+        encoded = X if is_array and X.dtype.kind == "f" else self.schema.encode(X)
         if isinstance(self.lift, SplineLift):
             return kernel.binned(self.lift, all_rows(encoded)).codes
         rows = expanded(all_rows(encoded), self.expand)
@@ -130,16 +130,16 @@ def feature_map_of(
     )
     dtype = np.float32 if single else np.float64
     return FeatureMap(
-        survey.table, survey.classes, expand, standardize, lift, dtype, class_weight, exact
+        survey.schema, survey.classes, expand, standardize, lift, dtype, class_weight, exact
     )
 
 
 def known_from(survey: Survey, settings: Settings) -> Known:
     """Expansion, mean and scale of every column, exact over all rows that were surveyed."""
-    table, moments, total = survey.table, survey.moments, survey.total_weight
-    expand = make_expand(survey.has_missing, table)
-    column_of: IntArray = np.arange(len(table))
-    shows: IntArray = np.full(len(table), NUMBER)
+    schema, moments, total = survey.schema, survey.moments, survey.total_weight
+    expand = make_expand(survey.has_missing, schema)
+    column_of: IntArray = np.arange(len(schema))
+    shows: IntArray = np.full(len(schema), NUMBER)
     if expand is not None:
         column_of, shows = expand.column_of, expand.shows
     mean, scale, varies = moments.location, _scale_of(survey), _varies(survey)
@@ -174,7 +174,7 @@ def _mass_shown(survey: Survey, column: int, shown: int) -> float:
     """Weight of the rows in which a 0/1 column is one."""
     if shown < 0:
         return float(survey.missing[column])
-    levels, described = survey.levels[column], survey.table.columns[column]
+    levels, described = survey.levels[column], survey.schema.columns[column]
     assert levels is not None
     if shown < len(described.levels):
         return levels.weight[described.levels[shown]]

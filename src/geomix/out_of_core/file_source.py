@@ -25,7 +25,7 @@ from geomix.out_of_core.sampling import row_keys
 from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Classes, Part, Survey, survey_part
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
-from geomix.tablefile.classes import (
+from geomix.tablefile.class_labels import (
     MOST_PLACES,
     are_whole,
     coded,
@@ -34,8 +34,8 @@ from geomix.tablefile.classes import (
     refuse_quantity,
     refuse_unlabelled,
 )
+from geomix.tablefile.column_types import as_single, guessed, looked_at, widened
 from geomix.tablefile.delimited import NotNumbers
-from geomix.tablefile.kinds import as_single, guessed, looked_at, widened
 
 # Of every class some rows are kept in the sample: more classes than this are none.
 MOST_CLASSES = 10_000

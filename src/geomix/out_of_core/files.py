@@ -26,8 +26,8 @@ from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Part, Survey, survey_part
 from geomix.table.labels import plain_labels
-from geomix.tablefile.names import check_present
-from geomix.tablefile.several import matched, open_tables
+from geomix.tablefile.column_names import check_present
+from geomix.tablefile.multiple_files import matched, open_tables
 
 if TYPE_CHECKING:
     from geomix.estimator import GeometricMixtureClassifier

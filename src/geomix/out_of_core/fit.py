@@ -105,7 +105,7 @@ def fit_out_of_core(
     first = fit_sample(
         sample,
         survey.classes.labels,
-        survey.table,
+        survey.schema,
         settings,
         seed,
         known_from(survey, settings),
@@ -129,13 +129,13 @@ def fit_out_of_core(
         planes = planes.with_class_bias(-temperature * np.log(weights))
     model = GeometricMixture(
         survey.classes.labels,
-        survey.table.names,
+        survey.schema.names,
         first.standardize,
         first.lift,
         planes,
         float(settings.sharpness),
         temperature,
-        survey.table,
+        survey.schema,
         first.expand,
         training={"class_shares": class_shares(mass, weights, settings)},
     )
@@ -215,7 +215,7 @@ def _temperature(
     part = Part(
         survey.sample_cells(), sample.y, survey.sample_weights(feature_map.classes.codes(sample.y))
     )
-    rows = replace(feature_map, table=_encoded_already(feature_map)).stored(part)
+    rows = replace(feature_map, schema=_encoded_already(feature_map)).stored(part)
     scores = [block.class_scores(planes, settings.sharpness) for block in feature_map.blocks(rows)]
     return fit_temperature(np.concatenate(scores), rows.y, rows.weight, PRIOR_SCALE)
 
@@ -223,8 +223,8 @@ def _temperature(
 def _encoded_already(feature_map: FeatureMap) -> Any:
     """A table of numbers, for cells that are codes by now."""
     return replace(
-        feature_map.table,
-        columns=tuple(replace(c, kind="number") for c in feature_map.table.columns),
+        feature_map.schema,
+        columns=tuple(replace(c, kind="number") for c in feature_map.schema.columns),
     )
 
 
@@ -269,11 +269,11 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
 
 def _warn(survey: Survey, n_planes: Any) -> None:
     moments = survey.moments
-    n_levels = survey.table.n_levels
-    high = np.where(survey.table.is_category, np.maximum(n_levels - 1.0, 0.0), moments.high)
+    n_levels = survey.schema.n_levels
+    high = np.where(survey.schema.is_category, np.maximum(n_levels - 1.0, 0.0), moments.high)
     columns = ColumnRange(moments.low, high, survey.has_missing)
     codes = np.repeat(np.arange(len(survey.classes.labels)), np.minimum(survey.classes.n_rows, 100))
-    warn_about(columns, survey.table, survey.classes.labels, codes, n_planes)
+    warn_about(columns, survey.schema, survey.classes.labels, codes, n_planes)
 
 
 def class_factors(class_weight: Any, survey: Survey) -> FloatArray | None:

@@ -24,12 +24,12 @@ from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.errors import SchemaError
 from geomix.out_of_core.moments import Moments, moments_of
 from geomix.out_of_core.sampling import Sample, as_labels, chosen_rows, row_keys
+from geomix.table.category_levels import FEWEST_SIGHTS, learn_levels
 from geomix.table.columns import Labels, infinity_error
-from geomix.table.frames import schema_of, taken
+from geomix.table.frames import names_and_types, taken
 from geomix.table.labels import check_labels, check_weights, plain_labels
-from geomix.table.levels import FEWEST_SIGHTS, learn_levels
 from geomix.table.reader import is_single, read_columns
-from geomix.table.schema import Column, Table
+from geomix.table.schema import Column, Schema
 
 # Of a column with more levels than this the lightest are forgotten on the way: they are at most
 # part of "(other)". It bounds the memory that a column of identifiers can take.
@@ -165,10 +165,10 @@ class Survey:
         return mine or its  # every cell is missing there: it may be either
 
     @cached_property
-    def table(self) -> Table:
+    def schema(self) -> Schema:
         """The columns with the levels that are learnt."""
         least = FEWEST_SIGHTS * self.least_weight
-        return Table(
+        return Schema(
             tuple(
                 Column(name, "number") if levels is None else _learnt(name, levels, least)
                 for name, levels in zip(self.names, self.levels, strict=True)
@@ -184,7 +184,7 @@ class Survey:
         """(n_columns,) weight of the missing cells."""
         there = [0.0 if levels is None else levels.total for levels in self.levels]
         of_levels = np.maximum(self.total_weight - np.array(there), 0.0)
-        is_category = self.table.is_category
+        is_category = self.schema.is_category
         return np.where(is_category & (self.moments.n_missing > 0), of_levels, self.moments.missing)
 
     @property
@@ -196,7 +196,7 @@ class Survey:
         """The sample's cells as numbers and codes, (n_rows, n_columns)."""
         rows = np.empty((len(self.sample.keys), len(self.names)))
         for j, (column, cells) in enumerate(
-            zip(self.table.columns, self.sample.columns, strict=True)
+            zip(self.schema.columns, self.sample.columns, strict=True)
         ):
             if column.kind == "number":
                 rows[:, j] = cells
@@ -231,7 +231,7 @@ def survey_part(
 ) -> Survey:
     """The survey of one part, whose first row is row ``offset`` of the whole table; ``bar`` is
     that of the sample so far."""
-    names = tuple(str(name) for name, _ in schema_of(part.X))
+    names = tuple(str(name) for name, _ in names_and_types(part.X))
     y, weight, used = labels_and_weights(part)
     X = part.X if used is None else taken(part.X, used)
     place = np.arange(len(part), dtype=np.uint64) if used is None else used.astype(np.uint64)

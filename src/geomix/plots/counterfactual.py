@@ -9,7 +9,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import pairless
-from geomix.explain.cells import encoded_row, table_of
+from geomix.explain.cells import encoded_row, model_schema
 from geomix.geometry.counterfactual import Counterfactual, counterfactual
 from geomix.geometry.freedom import unit_sizes
 from geomix.model import GeometricMixture
@@ -60,7 +60,7 @@ class CounterfactualDisplay:
         after = np.where([name in found.changes for name in model.columns], after, before)
         way = np.linspace(0.0, 1.0, STEPS)
         rows = before + way[:, None] * (after - before)
-        is_category = table_of(model).is_category
+        is_category = model_schema(model).is_category
         rows[:, is_category] = np.where(way[:, None] < 0.5, before, after)[:, is_category]
         P = model.answer("predict_proba", rows)
         changes = _changes(model, found, before, after)
@@ -121,7 +121,7 @@ def _changes(
     made = []
     for name, (old, new) in found.changes.items():
         j = model.columns.index(name)
-        is_category = bool(table_of(model).is_category[j])
+        is_category = bool(model_schema(model).is_category[j])
         size = 1.0 if is_category else float((after[j] - before[j]) / unit[j])
         text = f"{old} to {new}" if is_category else f"{old:.4g} to {new:.4g}"
         made.append((name, text, size))

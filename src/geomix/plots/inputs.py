@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.explain.cells import column_place, encoded_row, encoded_rows, table_of
+from geomix.explain.cells import column_place, encoded_row, encoded_rows, model_schema
 from geomix.explain.plane_cards import typical_row
 from geomix.model import GeometricMixture
 from geomix.table.labels import codes_of
@@ -47,7 +47,7 @@ def labelled_rows(model: GeometricMixture, X: Any, y: Any) -> tuple[Any, IntArra
     Numbers as a float array, SciPy sparse rows and tables with categories as they are.
     """
     sparse, y = scipy.sparse.issparse(X), np.asarray(y)
-    if not sparse and not table_of(model).has_categories:
+    if not sparse and not model_schema(model).has_categories:
         X = np.asarray(X, dtype=np.float64)
     shape = np.shape(X)
     if y.ndim != 1 or len(shape) != 2 or shape[0] != len(y) or not len(y):
@@ -81,7 +81,7 @@ def two_columns(
     if len(places) != 2 or places[0] == places[1]:
         raise ValueError(f"Got columns={columns!r}; expected two different ones.")
     for j in places:
-        if table_of(model).is_category[j]:
+        if model_schema(model).is_category[j]:
             raise ValueError(f"Column {model.columns[j]!r} is a category; a map needs numbers.")
     encoded = encoded_rows(model, X)
     held = typical_row(model, encoded) if hold is None else encoded_row(model, hold)

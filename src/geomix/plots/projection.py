@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.explain.cells import encoded_rows, table_of
+from geomix.explain.cells import encoded_rows, model_schema
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
@@ -108,7 +108,7 @@ class ProjectionDisplay:
 def _standardised(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
     """Centred columns of deviation one, 0/1 columns of levels as they are; missing is the mean."""
     parts = []
-    for j, column in enumerate(table_of(model).columns):
+    for j, column in enumerate(model_schema(model).columns):
         x = encoded[:, j : j + 1]
         if column.kind == "category":
             parts.append((x == np.arange(column.n_levels)).astype(float))

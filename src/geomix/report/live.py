@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from geomix.explain.additive_form import NoShapes, additive
-from geomix.explain.cells import table_of
+from geomix.explain.cells import model_schema
 from geomix.explain.contributions import raw_column_of
 from geomix.explain.global_explanation import GlobalExplanation
 from geomix.export.json_model import json_facts
@@ -52,7 +52,7 @@ def _live_columns(asked: Asked) -> list[dict[str, Any]]:
     shares = missing_shares(model)
     made = []
     for j, control in enumerate(control_facts(model, asked.encoded)):
-        column = table_of(model).columns[j]
+        column = model_schema(model).columns[j]
         made.append(
             control
             | {
@@ -90,7 +90,7 @@ def _counterfactual(asked: Asked, place: int) -> dict[str, Any] | None:
         found = counterfactual(model, taken(asked.X, np.array([place])))
     except NoShapes:
         return None
-    columns = table_of(model).columns
+    columns = model_schema(model).columns
     changes = []
     for name, (_, after) in found.changes.items():
         j = model.columns.index(name)

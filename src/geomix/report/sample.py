@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.explain.cells import table_of
+from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 
 EACH_KIND = 8
@@ -63,7 +63,7 @@ def _surest(P: FloatArray, predicted: IntArray) -> IntArray:
 def control_facts(model: GeometricMixture, encoded: FloatArray) -> list[dict[str, Any]]:
     """For each number its range over the rows and a step for its slider; nothing for categories."""
     made: list[dict[str, Any]] = []
-    for j, column in enumerate(table_of(model).columns):
+    for j, column in enumerate(model_schema(model).columns):
         if column.kind == "category":
             made.append({})
             continue
@@ -92,7 +92,7 @@ def missing_shares(model: GeometricMixture) -> list[float]:
     expand, standardize = model.expand, model.standardize
     if expand is None or model.lift.kind == "spline":
         return shares.tolist()
-    numbers = ~table_of(model).is_category
+    numbers = ~model_schema(model).is_category
     for place, output in enumerate(standardize.kept.tolist()):
         j = int(expand.column_of[output])
         if expand.is_indicator[output] and numbers[j]:

@@ -19,7 +19,7 @@ from geomix.search.selection import choose_candidate
 from geomix.search.splits import Folds, Task, splits_of, task_of
 from geomix.table.one_hot import Expand
 from geomix.table.row_views import is_dense
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 from geomix.training.deadline import Deadline
 from geomix.training.history import History, Record
 from geomix.training.preparation import Known
@@ -39,7 +39,7 @@ class _Choice:
 def fit_model(
     rows: Rows,
     classes: Any,
-    table: Table,
+    schema: Schema,
     settings: Settings,
     seed: int,
     *,
@@ -56,7 +56,7 @@ def fit_model(
     """
     history = History()
     watch = watch_until(deadline, watch)
-    task = task_of(rows, table, classes, settings, seed, valid, class_weight)
+    task = task_of(rows, schema, classes, settings, seed, valid, class_weight)
     folds = Folds(task, splits_of(task, history))
     choice = _choose(folds, task, history, watch, deadline)
     final = folds.final
@@ -92,13 +92,13 @@ def fit_model(
     sharpness = float(settings.sharpness)
     model = GeometricMixture(
         classes,
-        table.names,
+        schema.names,
         fitted.features.standardize,
         fitted.features.lift,
         planes,
         sharpness,
         temperature,
-        table,
+        schema,
         fitted.features.expand,
         training={"class_shares": class_shares(task.mass, class_weight, settings)},
     )
@@ -137,7 +137,7 @@ class SampleFit:
 def fit_sample(
     rows: Rows,
     classes: Any,
-    table: Table,
+    schema: Schema,
     settings: Settings,
     seed: int,
     known: Known,
@@ -151,7 +151,7 @@ def fit_sample(
     ``known`` is what the whole table says about its columns.
     """
     history = History()
-    task = replace(task_of(rows, table, classes, settings, seed, None, class_weight), known=known)
+    task = replace(task_of(rows, schema, classes, settings, seed, None, class_weight), known=known)
     folds = Folds(task, splits_of(task, history))
     choice = _choose(folds, task, history, watch, deadline)
     fitted = train_on_fold(

@@ -16,7 +16,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.search.folds import Candidate, Fold
 from geomix.table.row_views import is_dense
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 from geomix.training.history import History
 from geomix.training.monotone import Direction, read_directions
 from geomix.training.plane_counts import wanted_planes
@@ -70,7 +70,7 @@ class Task:
 
     rows: Rows
     valid: Rows | None
-    table: Table
+    schema: Schema
     n_classes: int
     wanted: IntArray | None
     settings: Settings
@@ -103,7 +103,7 @@ class Task:
         return prepare(
             rows,
             held_out,
-            self.table,
+            self.schema,
             self.n_classes,
             self.wanted,
             self.settings,
@@ -115,7 +115,7 @@ class Task:
 
 def task_of(
     rows: Rows,
-    table: Table,
+    schema: Schema,
     classes: Any,
     settings: Settings,
     seed: int,
@@ -134,12 +134,12 @@ def task_of(
     return Task(
         distinct_rows(rows, column_range(rows.X)),
         valid,
-        table,
+        schema,
         len(classes),
         wanted_planes(settings.n_planes, classes),
         settings,
         seed,
-        read_directions(settings.monotonic_cst, table, classes),
+        read_directions(settings.monotonic_cst, schema, classes),
     )
 
 

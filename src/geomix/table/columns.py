@@ -20,7 +20,7 @@ import scipy.sparse
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import DataQualityWarning, SchemaError
-from geomix.table.frames import cells_of, column_at, kind_of, schema_of
+from geomix.table.frames import cells_of, column_at, kind_of, names_and_types
 
 LARGEST_EXACT_INTEGER = 2**53
 MOST_COLUMNS_NAMED = 5
@@ -47,7 +47,7 @@ def check_integers(X: Any) -> None:
     if scipy.sparse.issparse(X):
         _check_sparse_integers(X)
     elif not isinstance(X, np.ndarray) or _largest_integer(X) > LARGEST_EXACT_INTEGER:
-        for position, (name, dtype) in enumerate(schema_of(X)):
+        for position, (name, dtype) in enumerate(names_and_types(X)):
             if kind_of(dtype) == "integers":
                 _warn_inexact(name, _largest_integer(np.asarray(column_at(X, position))))
 

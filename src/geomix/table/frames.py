@@ -33,7 +33,7 @@ KINDS_BY_NUMPY_CODE = {
 }  # fmt: skip
 
 
-def schema_of(X: Any) -> list[tuple[Any, Any]]:
+def names_and_types(X: Any) -> list[tuple[Any, Any]]:
     """(name, type) of every column of an array, a frame or an Arrow table."""
     if isinstance(X, np.ndarray):
         return [(f"x{j}", X.dtype) for j in range(X.shape[1])] if X.ndim == 2 else []
@@ -46,7 +46,7 @@ def schema_of(X: Any) -> list[tuple[Any, Any]]:
 
 def is_frame(X: Any) -> bool:
     """Whether X has named columns, each with a type of its own."""
-    return not isinstance(X, np.ndarray) and bool(schema_of(X))
+    return not isinstance(X, np.ndarray) and bool(names_and_types(X))
 
 
 def kind_of(dtype: Any) -> str:
@@ -63,7 +63,7 @@ def is_plain(X: Any) -> bool:
     """Whether every column holds numbers by its type, so that the table is one array of them."""
     if isinstance(X, np.ndarray):
         return X.ndim != 2 or kind_of(X.dtype) in ("numbers", "integers")
-    return all(kind_of(dtype) in ("numbers", "integers") for _, dtype in schema_of(X))
+    return all(kind_of(dtype) in ("numbers", "integers") for _, dtype in names_and_types(X))
 
 
 def column_at(X: Any, position: int) -> Any:

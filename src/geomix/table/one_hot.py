@@ -17,7 +17,7 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.table.row_views import PickedRows
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 
 NUMBER, MISSING = -2, -1
 
@@ -75,11 +75,11 @@ class Expand:
         known = self.column_of[self.shows == MISSING]
         return np.isin(self.column_of[self._indicators], known)
 
-    def names(self, table: Table) -> tuple[str, ...]:
+    def names(self, schema: Schema) -> tuple[str, ...]:
         """ "age", "age missing", "colour=red", "colour=(other)"."""
         made = []
         for j, shown in zip(self.column_of.tolist(), self.shows.tolist(), strict=True):
-            column = table.columns[j]
+            column = schema.columns[j]
             tail = {NUMBER: "", MISSING: " missing"}.get(shown)
             made.append(column.name + (f"={column.level_names[shown]}" if tail is None else tail))
         return tuple(made)
@@ -91,28 +91,28 @@ class Expand:
         return sums
 
 
-def fit_expand(X: PickedRows, table: Table) -> Expand | None:
+def fit_expand(X: PickedRows, schema: Schema) -> Expand | None:
     """The outputs for encoded rows like X; None if they are complete numbers as they are."""
-    return make_expand(X.has_missing, table)
+    return make_expand(X.has_missing, schema)
 
 
-def make_expand(has_missing: BoolArray, table: Table) -> Expand | None:
+def make_expand(has_missing: BoolArray, schema: Schema) -> Expand | None:
     """The outputs for a table of whose columns these had missing cells; None for none."""
-    if not has_missing.any() and not table.has_categories:
+    if not has_missing.any() and not schema.has_categories:
         return None
-    return expansion(table, has_missing)
+    return expansion(schema, has_missing)
 
 
-def expansion(table: Table, has_missing: BoolArray) -> Expand:
+def expansion(schema: Schema, has_missing: BoolArray) -> Expand:
     """The outputs for a table, of whose columns some (n_columns,) had missing cells."""
     column_of: list[int] = []
     shows: list[int] = []
-    for j, column in enumerate(table.columns):
+    for j, column in enumerate(schema.columns):
         parts = list(range(column.n_levels)) if column.kind == "category" else [NUMBER]
         parts += [MISSING] if has_missing[j] else []
         column_of += [j] * len(parts)
         shows += parts
-    return Expand(np.array(column_of, dtype=np.intp), np.array(shows, dtype=np.intp), len(table))
+    return Expand(np.array(column_of, dtype=np.intp), np.array(shows, dtype=np.intp), len(schema))
 
 
 def expanded(X: PickedRows, expand: Expand | None) -> PickedRows:

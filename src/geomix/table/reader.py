@@ -28,9 +28,15 @@ from geomix.table.columns import (
     missing_error,
     number_column,
 )
-from geomix.table.frames import check_names_unique, is_frame, is_plain, names_differ, schema_of
+from geomix.table.frames import (
+    check_names_unique,
+    is_frame,
+    is_plain,
+    names_and_types,
+    names_differ,
+)
 from geomix.table.row_views import blocks
-from geomix.table.schema import Table, numbers_table
+from geomix.table.schema import Schema, numeric_schema
 
 # float32, as the types of NumPy, pandas and polars call it, and as Arrow's does.
 SINGLES = {"float32", "Float32", "float"}
@@ -44,7 +50,7 @@ def read_rows(
     reset: bool,
     name: str = "X",
     as_it_lies: bool = False,
-    table: Table | None = None,
+    schema: Schema | None = None,
 ) -> Any:
     """X as float64 C-ordered array or CSR matrix, checked against the estimator's columns.
 
@@ -57,9 +63,9 @@ def read_rows(
     ``table`` that was learnt.
     """
     X = _as_table(X, name)
-    names = None if scipy.sparse.issparse(X) else [column for column, _ in schema_of(X)]
+    names = None if scipy.sparse.issparse(X) else [column for column, _ in names_and_types(X)]
     check_names_unique(names or [])
-    by_column = not scipy.sparse.issparse(X) and _is_mixed(estimator, X, table)
+    by_column = not scipy.sparse.issparse(X) and _is_mixed(estimator, X, schema)
     if not by_column:
         check_integers(X)
         if reset and scipy.sparse.issparse(X):
@@ -67,20 +73,20 @@ def read_rows(
     rows = _validated(estimator, X, reset, as_it_lies, skip_check_array=by_column)
     if by_column:
         wanted = getattr(estimator, "categorical_features", None)
-        rows = _read_columns(X, _declared(wanted, X)) if reset else _encoded(table, X)
+        rows = _read_columns(X, _declared(wanted, X)) if reset else _encoded(schema, X)
     elif scipy.sparse.issparse(rows):
         rows = _plain_csr(rows)
     return _checked(estimator, rows, name)
 
 
-def _is_mixed(estimator: Any, X: Any, table: Table | None) -> bool:
+def _is_mixed(estimator: Any, X: Any, schema: Schema | None) -> bool:
     """Whether the table is to be read column by column, rather than as one array."""
     if len(getattr(X, "shape", ())) != 2 or 0 in X.shape:
         return False  # scikit-learn says what is wrong
-    if table is not None and table.has_categories:
+    if schema is not None and schema.has_categories:
         return True
     wanted = getattr(estimator, "categorical_features", None)
-    return not is_plain(X) or (table is None and bool(_declared(wanted, X).any()))
+    return not is_plain(X) or (schema is None and bool(_declared(wanted, X).any()))
 
 
 def _validated(
@@ -100,7 +106,7 @@ def _validated(
             return validate_data(estimator, _with_readable_names(X), reset=reset, **settings)
     except ValueError as error:
         if "feature names should match" in str(error):
-            given = [name for name, _ in schema_of(X)]
+            given = [name for name, _ in names_and_types(X)]
             raise SchemaError(names_differ(estimator.feature_names_in_, given)) from error
         raise
 
@@ -117,7 +123,7 @@ def read_columns(X: Any, categorical_features: Any = None) -> FloatArray | list[
 def _read_columns(X: Any, declared: BoolArray) -> list[FloatArray | Labels]:
     """The columns of a table at fit: numbers, or labels where they are categories."""
     columns: list[FloatArray | Labels] = []
-    for j, (name, dtype) in enumerate(schema_of(X)):
+    for j, (name, dtype) in enumerate(names_and_types(X)):
         if declared[j] or is_category(X, j, name, dtype):
             columns.append(label_column(X, j, name, dtype, declared=bool(declared[j])))
         else:
@@ -125,15 +131,15 @@ def _read_columns(X: Any, declared: BoolArray) -> list[FloatArray | Labels]:
     return columns
 
 
-def _encoded(table: Table | None, X: Any) -> FloatArray:
-    names = [name for name, _ in schema_of(X)]
-    table = numbers_table(tuple(map(str, names))) if table is None else table
-    return table.encode(X)
+def _encoded(schema: Schema | None, X: Any) -> FloatArray:
+    names = [name for name, _ in names_and_types(X)]
+    schema = numeric_schema(tuple(map(str, names))) if schema is None else schema
+    return schema.encode(X)
 
 
 def _declared(wanted: Any, X: Any) -> BoolArray:
     """Which columns ``categorical_features`` names, (n_columns,)."""
-    names = [name for name, _ in schema_of(X)]
+    names = [name for name, _ in names_and_types(X)]
     declared = np.zeros(len(names), dtype=bool)
     if wanted is None:
         return declared
@@ -209,8 +215,8 @@ def _count_odd(column: FloatArray | Labels) -> tuple[int, int]:
 
 def is_single(X: Any) -> bool:
     """Whether every column is float32, in any byte order."""
-    schema = [] if scipy.sparse.issparse(X) else schema_of(X)
-    kinds = {str(getattr(dtype, "name", dtype)) for _, dtype in schema}
+    dtypes = [] if scipy.sparse.issparse(X) else [dtype for _, dtype in names_and_types(X)]
+    kinds = {str(getattr(dtype, "name", dtype)) for dtype in dtypes}
     return kinds <= SINGLES and len(kinds) == 1
 
 

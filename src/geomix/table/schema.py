@@ -21,7 +21,7 @@ import numpy as np
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.errors import SchemaError
 from geomix.table.columns import Labels, is_missing, label_column, number_column, plain_label
-from geomix.table.frames import check_names_unique, is_frame, names_differ, schema_of
+from geomix.table.frames import check_names_unique, is_frame, names_and_types, names_differ
 
 NEVER_SEEN = -1.0
 
@@ -88,7 +88,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class Schema:
     """The columns of a table in their order."""
 
     columns: tuple[Column, ...]
@@ -116,9 +116,9 @@ class Table:
     def encode(self, X: Any) -> FloatArray:
         """A frame or an array of raw cells as numbers and codes, (n_rows, n_columns) float64."""
         X = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
-        schema = self._matched(X)
+        found = self._matched(X)
         rows = np.empty((X.shape[0], len(self)))
-        for j, (column, (_, dtype)) in enumerate(zip(self.columns, schema, strict=True)):
+        for j, (column, (_, dtype)) in enumerate(zip(self.columns, found, strict=True)):
             if column.kind == "number":
                 rows[:, j] = number_column(X, j, column.name, dtype)
             else:
@@ -131,18 +131,18 @@ class Table:
         return np.array([_encoded(*pair) for pair in zip(self.columns, cells, strict=True)])
 
     def _matched(self, X: Any) -> list[tuple[Any, Any]]:
-        schema = schema_of(X)
-        given = [name for name, _ in schema]
+        found = names_and_types(X)
+        given = [name for name, _ in found]
         unnamed = self.names == tuple(f"x{j}" for j in range(len(self)))
         if is_frame(X) and not unnamed and tuple(map(str, given)) != self.names:
             check_names_unique(given)
             raise SchemaError(names_differ(self.names, given))
-        if len(schema) != len(self):
+        if len(found) != len(self):
             raise ValueError(
                 f"Got X of shape {getattr(X, 'shape', None)}; expected (n_rows, {len(self)}), "
                 "one column for each column of the training data."
             )
-        return schema
+        return found
 
     def _in_order(self, row: Any) -> list[Any]:
         if isinstance(row, Mapping):
@@ -177,6 +177,6 @@ def _encoded(column: Column, cell: Any) -> float:
     return float(cell)
 
 
-def numbers_table(names: tuple[str, ...]) -> Table:
+def numeric_schema(names: tuple[str, ...]) -> Schema:
     """A table of nothing but numbers."""
-    return Table(tuple(Column(name, "number") for name in names))
+    return Schema(tuple(Column(name, "number") for name in names))

@@ -4,22 +4,26 @@
     for block in table.blocks({"age": "number", "city": "text"}):
         block.columns["age"]        # an Arrow column of float64, null where missing
         block.columns["city"]       # an Arrow column of dictionary<int32, string>
-        block.place(3)              # "line 5": where row 3 of this block stands in the file
+        block.place(3)              # "line 5": the line of row 3 of this block
 
-pyarrow parses; what lives here is what it lets pass in silence: ragged rows, unclosed quotes, a
-wrong delimiter or encoding, numbers with a comma, repeated names. Each is refused with the file,
-the physical line and the column.
+pyarrow parses. This package adds the checks that pyarrow lacks: ragged rows, unclosed quotes, a
+wrong delimiter or encoding, decimal commas, repeated names. Every error names the file, the line
+and the column.
 
-    source, records         bytes, plain or compressed, cut at the ends of records
-    dialect, names          delimiter, header and column names
-    opening, several        one file, or many as one table
-    delimited, columnar     text and columnar files as blocks
-    block                   some rows as Arrow columns, with their place in the file
-    kinds, looks, classes   which columns are numbers, which are text, and the class labels
-    aligned                 blocks in the columns of a model
-    written                 files of answers
+    reader                  open one file: ``open_table`` and ``ReadOptions``
+    multiple_files          several files as one table
+    byte_source             bytes of a file, a pipe or standard input, decompressed
+    records, dialect        where CSV records end; delimiter and header
+    delimited, columnar     text files, and Parquet or Feather files, as blocks
+    block                   consecutive rows as Arrow columns, with their line numbers
+    column_names            errors for columns that a file does not have
+    column_types            which columns are numbers and which are text
+    column_checks           text that was probably meant as numbers or dates
+    class_labels            the labels of the target column
+    alignment               blocks with the columns of a model
+    writer                  CSV and Parquet files of predictions
 """
 
-from geomix.tablefile.opening import ReadOptions, open_table
+from geomix.tablefile.reader import ReadOptions, open_table
 
 __all__ = ["ReadOptions", "open_table"]

@@ -11,8 +11,9 @@ from typing import Any, BinaryIO
 
 from geomix.errors import TableFileError
 from geomix.table.printing import printable
-from geomix.tablefile import dialect, source
+from geomix.tablefile import byte_source, dialect
 from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, without_missing
+from geomix.tablefile.byte_source import ByteSource
 from geomix.tablefile.records import LONGEST_CELL
 
 ROWS_PER_BLOCK = 2**16
@@ -43,7 +44,7 @@ class ColumnarFile:
             for batch in self.batches(wanted):
                 n_bytes += batch.nbytes
                 if n_bytes > self.options.max_unfolded:
-                    raise source.over_budget(self.name, self.options.max_unfolded)
+                    raise byte_source.over_budget(self.name, self.options.max_unfolded)
                 place = _placer(first_row)
                 cells = {name: pyarrow.chunked_array([batch.column(name)]) for name in wanted}
                 made = {
@@ -116,13 +117,13 @@ class ColumnarFile:
         return text
 
 
-def opened(where: source.Source, stream: BinaryIO, form: str, options: Any) -> ColumnarFile:
+def opened(where: ByteSource, stream: BinaryIO, form: str, options: Any) -> ColumnarFile:
     """The table of a Parquet or Feather file; its footer is read first, and its sizes checked."""
     if where.once:
-        where = source.kept_source(stream, where.name)
+        where = byte_source.kept_source(stream, where.name)
     else:
-        source.let_go(stream)
-    reader = _parquet if form == source.PARQUET else _feather
+        byte_source.let_go(stream)
+    reader = _parquet if form == byte_source.PARQUET else _feather
     with named(form, where.name):
         schema, batches = reader(where, options)
     names = tuple(schema.names)
@@ -141,7 +142,7 @@ def opened(where: source.Source, stream: BinaryIO, form: str, options: Any) -> C
 Batches = Callable[[list[str]], Iterator[Any]]
 
 
-def _parquet(where: source.Source, options: Any) -> tuple[Any, Batches]:
+def _parquet(where: ByteSource, options: Any) -> tuple[Any, Batches]:
     """The schema of a Parquet file, and its batches with the columns of these names."""
     from pyarrow import parquet
 
@@ -150,7 +151,7 @@ def _parquet(where: source.Source, options: Any) -> tuple[Any, Batches]:
         meta, schema = file.metadata, file.schema_arrow
     sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     if sum(sizes) > options.max_unfolded:
-        raise source.over_budget(where.name, options.max_unfolded)
+        raise byte_source.over_budget(where.name, options.max_unfolded)
 
     def batches(columns: list[str]) -> Iterator[Any]:
         with _opened(where) as stream:
@@ -162,7 +163,7 @@ def _parquet(where: source.Source, options: Any) -> tuple[Any, Batches]:
     return schema, batches
 
 
-def _feather(where: source.Source, options: Any) -> tuple[Any, Batches]:
+def _feather(where: ByteSource, options: Any) -> tuple[Any, Batches]:
     """The same of a Feather file (of version 2, which is Arrow's own)."""
     from pyarrow import ipc
 
@@ -181,7 +182,7 @@ def _feather(where: source.Source, options: Any) -> tuple[Any, Batches]:
 
 
 @contextlib.contextmanager
-def _opened(where: source.Source) -> Iterator[Any]:
+def _opened(where: ByteSource) -> Iterator[Any]:
     """The file as Arrow's own where it can be: a file of Python's, dropped by one of Arrow's
     threads while the interpreter ends, aborts the process."""
     import pyarrow
@@ -192,8 +193,8 @@ def _opened(where: source.Source) -> Iterator[Any]:
         return
     content = pyarrow.BufferOutputStream()
     stream = where.open()
-    shutil.copyfileobj(stream, content, source.CHUNK)
-    source.let_go(stream)
+    shutil.copyfileobj(stream, content, byte_source.CHUNK)
+    byte_source.let_go(stream)
     yield pyarrow.BufferReader(content.getvalue())
 
 

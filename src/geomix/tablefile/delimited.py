@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
 
 from geomix.errors import TableFileError
-from geomix.tablefile import dialect, records, source
+from geomix.tablefile import byte_source, dialect, records
 from geomix.tablefile.block import (
     LABEL,
     MISSING_NUMBERS,
@@ -23,6 +23,7 @@ from geomix.tablefile.block import (
     Block,
     without_missing,
 )
+from geomix.tablefile.byte_source import ByteSource
 from geomix.tablefile.records import LONGEST_CELL, Records, count_lines
 
 
@@ -225,16 +226,16 @@ def _arrow_owned(data: bytes) -> Any:
 # --- opening ---
 
 
-def opened(where: source.Source, content: BinaryIO, form: str, options: Any) -> DelimitedFile:
+def opened(where: ByteSource, content: BinaryIO, form: str, options: Any) -> DelimitedFile:
     """The table of a stream whose compression is off already; ``form`` is how to take it off."""
 
     def reopened() -> BinaryIO:
         if where.once:
             raise OSError(29, "A pipe can be read only once", where.name)
-        _, stream = source.beginning(where.open())
-        return source.unfolded(stream, form, where.name, options.max_unfolded)
+        _, stream = byte_source.beginning(where.open())
+        return byte_source.unfolded(stream, form, where.name, options.max_unfolded)
 
-    pieces = _utf8(source.chunks(content), options.encoding, where.name)
+    pieces = _utf8(byte_source.chunks(content), options.encoding, where.name)
     first = next(pieces, b"")
     delimiter = options.delimiter
     if delimiter is None:
@@ -249,7 +250,9 @@ def opened(where: source.Source, content: BinaryIO, form: str, options: Any) -> 
 
     def anew() -> Iterator[Records]:
         again = _blocks(
-            _utf8(source.chunks(reopened()), options.encoding, where.name), delimiter, where.name
+            _utf8(byte_source.chunks(reopened()), options.encoding, where.name),
+            delimiter,
+            where.name,
         )
         yield _split_header(next(again), delimiter, options, where.name)[1]
         yield from again

@@ -10,31 +10,31 @@ import numpy as np
 
 from geomix.arrays import IntArray
 from geomix.errors import DataQualityWarning
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 from geomix.training.rows import ColumnRange
 
 
 def warn_about(
-    columns: ColumnRange, table: Table, classes: Any, codes: IntArray, n_planes: Any
+    columns: ColumnRange, schema: Schema, classes: Any, codes: IntArray, n_planes: Any
 ) -> None:
     """One ``DataQualityWarning`` for each concern about the columns and classes of a table."""
     counts = np.bincount(codes, minlength=len(classes))
     for concern in [
-        *_about_columns(columns, table),
+        *_about_columns(columns, schema),
         *_about_classes(classes.tolist(), counts, n_planes),
     ]:
         warnings.warn(concern, DataQualityWarning, stacklevel=5)
 
 
-def _about_columns(columns: ColumnRange, table: Table) -> list[str]:
-    names = table.names
+def _about_columns(columns: ColumnRange, schema: Schema) -> list[str]:
+    names = schema.names
     concerns = [
         f"Column {names[j]!r} is 100 % missing and is dropped." for j in columns.all_missing
     ]
     concerns += [
         f"Column {column.name!r} has no level that was seen twice, which teaches nothing. If it "
         "is an identifier, drop it."
-        for column in table.columns
+        for column in schema.columns
         if column.has_other and not column.levels
     ]
     concerns += [

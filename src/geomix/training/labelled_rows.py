@@ -15,18 +15,18 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
+from geomix.table.category_levels import learn_schema
 from geomix.table.labels import codes_of, plain_labels, read_labels, read_weights
-from geomix.table.levels import learn_table
 from geomix.table.reader import column_names, read_rows
 from geomix.table.row_views import all_rows
-from geomix.table.schema import Table, numbers_table
+from geomix.table.schema import Schema, numeric_schema
 from geomix.training.data_checks import warn_about
 from geomix.training.rows import Rows, column_range
 
 
 def first_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any, classes: Any = None
-) -> tuple[Rows, Table, Any]:
+) -> tuple[Rows, Schema, Any]:
     """Rows to learn from, the table that their columns make, and the classes, in order.
 
     classes : every label that may come, where that is known before; None: those of y.
@@ -49,22 +49,22 @@ def first_rows(
         )
     names = column_names(estimator, estimator.n_features_in_)
     if isinstance(X, list):
-        table, X = learn_table(names, X, weight)
+        schema, X = learn_schema(names, X, weight)
     else:
-        table = numbers_table(names)
-    warn_about(column_range(X), table, classes, codes[weight > 0], estimator.n_planes)
-    return _of_positive_weight(X, codes, weight), table, classes
+        schema = numeric_schema(names)
+    warn_about(column_range(X), schema, classes, codes[weight > 0], estimator.n_planes)
+    return _of_positive_weight(X, codes, weight), schema, classes
 
 
 def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Rows to go on with, in terms of the model that is there."""
     _check_y_is_there(estimator, y)
-    known = estimator.model_.table, estimator.classes_, "the classes of the model"
+    known = estimator.model_.schema, estimator.classes_, "the classes of the model"
     return _known_rows(estimator, *known, X=X, y=y, sample_weight=sample_weight)
 
 
 def validation_rows(
-    estimator: Any, table: Table, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+    estimator: Any, schema: Schema, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
 ) -> Rows | None:
     """Rows to judge by, or None where none were given."""
     if X_val is None and y_val is None:
@@ -75,13 +75,15 @@ def validation_rows(
         one, other = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
         raise ValueError(f"{one} was given without {other}; pass both or neither.")
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
-    return _known_rows(estimator, table, classes, "the labels of y", **given)
+    return _known_rows(estimator, schema, classes, "the labels of y", **given)
 
 
-def _known_rows(estimator: Any, table: Table, classes: Any, classes_are: str, **given: Any) -> Rows:
+def _known_rows(
+    estimator: Any, schema: Schema, classes: Any, classes_are: str, **given: Any
+) -> Rows:
     """Rows in known terms; ``given`` are X, y and weights by the names that messages call them."""
     (X_name, X), (y_name, y), (weight_name, weight) = given.items()
-    X = read_rows(estimator, X, reset=False, name=X_name, as_it_lies=True, table=table)
+    X = read_rows(estimator, X, reset=False, name=X_name, as_it_lies=True, schema=schema)
     y = column_or_1d(plain_labels(y), warn=True)
     check_consistent_length(X, y)
     codes = codes_of(y, classes, y_name, classes_are)

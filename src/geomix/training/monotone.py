@@ -39,7 +39,7 @@ from geomix.core.spline import SplineLift
 from geomix.core.spline_parts import Curve
 from geomix.errors import InvalidParameterError
 from geomix.table.one_hot import NUMBER, Expand
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 
 EXPECTED = "expected a dict such as {'dose': {'toxic': 1}}, with 1 or -1 for classes of y"
 
@@ -53,7 +53,7 @@ class Direction:
     sign: int
 
 
-def read_directions(monotone: Any, table: Table, classes: Any) -> tuple[Direction, ...]:
+def read_directions(monotone: Any, schema: Schema, classes: Any) -> tuple[Direction, ...]:
     """The parameter ``monotone`` in places and codes; with two classes a plain 1 or -1 speaks of
     the second."""
     if monotone is None:
@@ -63,7 +63,7 @@ def read_directions(monotone: Any, table: Table, classes: Any) -> tuple[Directio
     made: list[Direction] = []
     labels = classes.tolist()
     for column, wanted in monotone.items():
-        j = _column(column, table)
+        j = _column(column, schema)
         if not isinstance(wanted, Mapping):
             if len(labels) != 2:
                 raise InvalidParameterError(
@@ -88,17 +88,17 @@ def read_directions(monotone: Any, table: Table, classes: Any) -> tuple[Directio
     return tuple(made)
 
 
-def _column(column: Any, table: Table) -> int:
+def _column(column: Any, schema: Schema) -> int:
     is_place = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
-    if isinstance(column, str) and column in table.names:
-        j = table.names.index(column)
-    elif is_place and 0 <= column < len(table):
+    if isinstance(column, str) and column in schema.names:
+        j = schema.names.index(column)
+    elif is_place and 0 <= column < len(schema):
         j = int(column)
     else:
         raise InvalidParameterError(
-            f"monotone names the column {column!r}, which X does not have: {list(table.names)!r}."
+            f"monotone names the column {column!r}, which X does not have: {list(schema.names)!r}."
         )
-    if table.is_category[j]:
+    if schema.is_category[j]:
         raise InvalidParameterError(
             f"monotone names the column {column!r}, which is a category; its levels have no order."
         )

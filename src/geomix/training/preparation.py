@@ -29,7 +29,7 @@ from geomix.core.lifts import (
 from geomix.core.spline import Binned, fit_spline
 from geomix.table.one_hot import Expand, expanded, fit_expand
 from geomix.table.row_views import PickedRows, is_dense
-from geomix.table.schema import Table
+from geomix.table.schema import Schema
 from geomix.training.features import Features, make_features
 from geomix.training.monotone import Direction
 from geomix.training.plane_counts import Clusters, find_clusters, whole_classes
@@ -92,7 +92,7 @@ class Preparation:
     are known already.
     """
 
-    table: Table
+    schema: Schema
     encoded: Rows
     encoded_held_out: Rows | None
     n_classes: int
@@ -224,7 +224,7 @@ class Preparation:
         return make_features(self.expand, standardize, made, rows, judges)
 
     def _spline_features(self, n_knots: int) -> Features:
-        rows, n_levels = self.encoded, self.table.n_levels
+        rows, n_levels = self.encoded, self.schema.n_levels
         has_missing = None if self.known is None else self.known.has_missing
         lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, has_missing=has_missing)
         way = None, PassThrough(len(n_levels)), lift
@@ -250,7 +250,7 @@ class Preparation:
 def prepare(
     rows: Rows,
     held_out: Rows | None,
-    table: Table,
+    schema: Schema,
     n_classes: int,
     wanted: IntArray | None,
     settings: Settings,
@@ -263,7 +263,7 @@ def prepare(
     ``directions`` are the monotone columns: with any, columns are not rotated.
     """
     if known is None:
-        expand, standardize = _learnt_from(rows, table, settings)
+        expand, standardize = _learnt_from(rows, schema, settings)
     else:
         expand, standardize = known.expand, known.standardize
     X = expanded(rows.X, expand)
@@ -271,7 +271,7 @@ def prepare(
     if keep is not None and is_dense(X) and not directions:
         standardize = with_rotation(standardize, X, rows.weight, keep)
     return Preparation(
-        table,
+        schema,
         rows,
         held_out,
         n_classes,
@@ -289,8 +289,10 @@ def _spread(n_rows: int, most: int) -> IntArray:
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
-def _learnt_from(rows: Rows, table: Table, settings: Settings) -> tuple[Expand | None, Standardize]:
-    expand = fit_expand(rows.X, table) if is_dense(rows.X) else None
+def _learnt_from(
+    rows: Rows, schema: Schema, settings: Settings
+) -> tuple[Expand | None, Standardize]:
+    expand = fit_expand(rows.X, schema) if is_dense(rows.X) else None
     X = expanded(rows.X, expand)
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
     varying = column_range(X).varying

@@ -13,7 +13,7 @@ from geomix.command.options import reading
 from geomix.core.calibration import brier_score, negative_log_likelihood, reliability_curve
 from geomix.errors import TableFileError
 from geomix.tablefile import open_table
-from geomix.tablefile.aligned import Alignment, Rows, align
+from geomix.tablefile.alignment import Alignment, Rows, align
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from geomix.errors import InvalidParameterError, TableFileError
 from geomix.tablefile import columnar, delimited
 from geomix.tablefile.block import TableFile
-from geomix.tablefile.source import (
+from geomix.tablefile.byte_source import (
     FEATHER,
     PARQUET,
     beginning,

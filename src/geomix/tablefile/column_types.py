@@ -12,9 +12,9 @@ from typing import Any
 
 from geomix.errors import TableFileError
 from geomix.tablefile.block import NUMBER, TEXT, Block, TableFile
+from geomix.tablefile.column_checks import Looks
 from geomix.tablefile.columnar import DATES, NOTHING
 from geomix.tablefile.delimited import NotNumbers
-from geomix.tablefile.looks import Looks
 
 
 class TooManyCells(Exception):

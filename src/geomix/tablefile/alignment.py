@@ -15,13 +15,13 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import SchemaError, TableFileError
-from geomix.explain.cells import table_of
+from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.table.printing import printable
 from geomix.table.schema import Column
 from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, TableFile
+from geomix.tablefile.column_names import check_present
 from geomix.tablefile.dialect import IS_NUMBER
-from geomix.tablefile.names import check_present
 
 TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
@@ -81,14 +81,14 @@ class Alignment:
             yield rows
 
     def _kinds(self) -> list[str]:
-        columns = table_of(self.model).columns
+        columns = model_schema(self.model).columns
         return [NUMBER if column.kind == "number" else TEXT for column in columns]
 
     def _frame(self, block: Block) -> Any:
         import pyarrow
 
         made = {}
-        for column, name in zip(table_of(self.model).columns, self.source, strict=True):
+        for column, name in zip(model_schema(self.model).columns, self.source, strict=True):
             cells = block.columns[name]
             made[column.name] = (
                 cells if column.kind == "number" else self._levels(column, cells, block)
@@ -134,7 +134,7 @@ def align(
     """Match a file's columns with a model's. ``others`` are wanted besides."""
     extra = [name for name in others if name is not None]
     check_present(extra, table.names, table.name, "which was asked for")
-    names = table_of(model).names
+    names = model_schema(model).names
     unnamed = names == tuple(f"x{j}" for j in range(len(names)))
     notes: list[str] = []
     given = tuple(name for name in table.names if name not in extra)

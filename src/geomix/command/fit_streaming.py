@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from geomix.command.failures import DATA, Failure, blamed_on, usage
-from geomix.command.figures import Figures, Tally, codes_of
-from geomix.command.speaking import is_watched
-from geomix.command.training import Fitted, Roles, figures_on_file, remembering
+from geomix.command.exit_codes import DATA, Failure, blamed_on, usage
+from geomix.command.fit_in_memory import Fitted, Roles, figures_on_file, remembering
+from geomix.command.messages import is_watched
+from geomix.command.metrics import Figures, Tally, codes_of
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core.file_source import HeldOut, TableSource
 from geomix.tablefile.block import TEXT, Block

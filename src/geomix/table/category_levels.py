@@ -17,15 +17,15 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.table.columns import Labels
-from geomix.table.schema import Column, Table
+from geomix.table.schema import Column, Schema
 
 MOST_LEVELS = 254
 FEWEST_SIGHTS = 2.0
 
 
-def learn_table(
+def learn_schema(
     names: tuple[str, ...], columns: list[FloatArray | Labels], weight: FloatArray
-) -> tuple[Table, FloatArray]:
+) -> tuple[Schema, FloatArray]:
     """The table's description and its rows encoded, (n_rows, n_columns).
 
     columns : the numbers or labels of each column;  rows of zero weight count for nothing.
@@ -39,7 +39,7 @@ def learn_table(
         else:
             learnt.append(Column(name, "number"))
             rows[:, j] = column
-    return Table(tuple(learnt)), rows
+    return Schema(tuple(learnt)), rows
 
 
 def _learnt(name: str, labels: Labels, weight: FloatArray) -> Column:

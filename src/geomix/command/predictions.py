@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.command.failures import usage
-from geomix.command.figures import Tally, codes_of
+from geomix.command.exit_codes import usage
+from geomix.command.metrics import Tally, codes_of
 from geomix.command.summary import figures_line
 from geomix.explain.cells import encoded_rows
-from geomix.tablefile.aligned import Alignment
+from geomix.tablefile.alignment import Alignment
 
 REASONS = 3
 ROWS_AT_A_TIME = 4096  # of explanations, which take more memory than answers

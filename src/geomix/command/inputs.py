@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomix.command.failures import DATA, blamed_on, usage
+from geomix.command.exit_codes import DATA, blamed_on, usage
+from geomix.command.messages import note
 from geomix.command.options import loaded, reading
-from geomix.command.speaking import note
 
 
 def rows_of(a: Any, model: Any, path: Any, target: str | None = None) -> tuple[Any, Any]:
     """All rows of a file for a model, as an Arrow table, and their labels if a target is given."""
     how = reading(a)
-    from geomix.command.figures import whole_file
+    from geomix.command.metrics import whole_file
     from geomix.tablefile import open_table
-    from geomix.tablefile.aligned import align
+    from geomix.tablefile.alignment import align
 
     with blamed_on(DATA):
         table = open_table(path, how, rereadable=False)

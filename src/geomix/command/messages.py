@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from geomix.command.failures import one_line, printed
+from geomix.command.exit_codes import one_line, printed
 
 
 def lenient_streams() -> None:

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
 from geomix.modelfile import atomic
+from geomix.tablefile.byte_source import STANDARD_INPUT
 from geomix.tablefile.dialect import NUMBER
-from geomix.tablefile.source import STANDARD_INPUT
 
 STANDARD_OUTPUT = STANDARD_INPUT
 FORMULA = r"^[=+\-@\t\r]"

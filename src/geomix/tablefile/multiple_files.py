@@ -13,9 +13,9 @@ from typing import Any
 
 from geomix.errors import SchemaError
 from geomix.tablefile.block import Block, TableFile
+from geomix.tablefile.byte_source import STANDARD_INPUT
 from geomix.tablefile.columnar import NOTHING
-from geomix.tablefile.opening import ReadOptions, open_table
-from geomix.tablefile.source import STANDARD_INPUT
+from geomix.tablefile.reader import ReadOptions, open_table
 
 MOST_NAMED = 5
 

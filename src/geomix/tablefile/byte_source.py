@@ -50,7 +50,7 @@ NO_TABLE = {
 
 
 @dataclass(frozen=True)
-class Source:
+class ByteSource:
     """Bytes under a name. ``open`` gives them from the beginning; where ``once`` is true it can be
     called one time only. path : of a regular file, else None"""
 
@@ -60,7 +60,7 @@ class Source:
     path: str | None = None
 
 
-def source_of(path: Any, *, rereadable: bool) -> Source:
+def source_of(path: Any, *, rereadable: bool) -> ByteSource:
     """The bytes at a path, "-" being standard input. ``rereadable`` ones may be opened again,
     for which those of a pipe are kept (an unnamed temporary file above 64 MB)."""
     if path == STANDARD_INPUT:
@@ -70,7 +70,7 @@ def source_of(path: Any, *, rereadable: bool) -> Source:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "Is a directory", name)
     if stat.S_ISREG(mode):
-        return Source(name, lambda: open(path, "rb"), once=False, path=os.fsdecode(path))
+        return ByteSource(name, lambda: open(path, "rb"), once=False, path=os.fsdecode(path))
     return _from_stream(open(path, "rb"), name, rereadable)
 
 
@@ -85,13 +85,13 @@ def _standard_input() -> BinaryIO:
     return cast(BinaryIO, sys.stdin.buffer)
 
 
-def _from_stream(stream: BinaryIO, name: str, rereadable: bool) -> Source:
+def _from_stream(stream: BinaryIO, name: str, rereadable: bool) -> ByteSource:
     if not rereadable:
-        return Source(name, lambda: stream, once=True)
+        return ByteSource(name, lambda: stream, once=True)
     return kept_source(stream, name)
 
 
-def kept_source(stream: BinaryIO, name: str) -> Source:
+def kept_source(stream: BinaryIO, name: str) -> ByteSource:
     """All that a stream still has, to be read as often as is needed."""
     kept = tempfile.SpooledTemporaryFile(max_size=KEPT_IN_MEMORY)  # noqa: SIM115
     shutil.copyfileobj(stream, kept, CHUNK)
@@ -100,7 +100,7 @@ def kept_source(stream: BinaryIO, name: str) -> Source:
         kept.seek(0)
         return cast(BinaryIO, kept)
 
-    return Source(name, again, once=False)
+    return ByteSource(name, again, once=False)
 
 
 def beginning(stream: BinaryIO, size: int = 16) -> tuple[bytes, BinaryIO]:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.command.failures import DATA, Failure, blamed_on
-from geomix.command.figures import Figures, figures_of, file_figures
+from geomix.command.exit_codes import DATA, Failure, blamed_on
+from geomix.command.messages import warn
+from geomix.command.metrics import Figures, figures_of, file_figures
 from geomix.command.options import reading
-from geomix.command.speaking import warn
 from geomix.errors import SchemaError, TableFileError
 from geomix.tablefile.block import LABEL, NUMBER, TEXT, TableFile, place_in
-from geomix.tablefile.classes import (
+from geomix.tablefile.class_labels import (
     MOST_PLACES,
     are_whole,
     coded,
@@ -27,9 +27,9 @@ from geomix.tablefile.classes import (
     refuse_no_classes,
     refuse_unlabelled,
 )
-from geomix.tablefile.kinds import read_whole
-from geomix.tablefile.names import check_present
-from geomix.tablefile.several import open_tables
+from geomix.tablefile.column_names import check_present
+from geomix.tablefile.column_types import read_whole
+from geomix.tablefile.multiple_files import open_tables
 
 
 @dataclass(frozen=True, eq=False)
