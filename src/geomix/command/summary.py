@@ -47,8 +47,10 @@ class FitFacts:
             model.lift.kind,
             history.choice,
             {
-                str(label): int(n // model.planes.n_members)
-                for label, n in zip(model.classes.tolist(), model.planes.per_class, strict=True)
+                str(label): n
+                for label, n in zip(
+                    model.classes.tolist(), model.planes.planes_per_member.tolist(), strict=True
+                )
             },
             int(model.planes.n_members),
             float(model.temperature),

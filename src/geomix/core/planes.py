@@ -5,9 +5,9 @@
 Shapes: ``weights`` (n_planes, n_inputs), ``biases`` (n_planes,), and ``class_start``
 (n_classes + 1,), so that class c owns planes ``class_start[c]:class_start[c + 1]``.
 
-A committee is several such models over the same features, asked together: the planes of a class
-are those of the first member, then those of the second, and so on, equally many each. A class's
-score is the mean of its members' soft-ORs, and a plane's responsibility its share of that.
+An ensemble is several such models over the same features: the planes of a class are those of the
+first member, then those of the second, and so on, equally many each. A class's score is the mean of
+its members' soft-ORs, and a plane's responsibility its share of that.
 """
 
 from __future__ import annotations
@@ -53,6 +53,16 @@ class Planes:
         return np.diff(self.class_start)
 
     @property
+    def planes_per_member(self) -> IntArray:
+        """How many planes each class has in one member of an ensemble, (n_classes,)."""
+        return self.per_class // self.n_members
+
+    @property
+    def pool_starts(self) -> IntArray:
+        """Offsets of the groups that are pooled: each class's planes, member by member."""
+        return class_starts(np.repeat(self.planes_per_member, self.n_members))
+
+    @property
     def class_of(self) -> IntArray:
         """The class of each plane."""
         return np.repeat(np.arange(self.n_classes), self.per_class)
@@ -61,8 +71,7 @@ class Planes:
         """Class scores (n_rows, n_classes) and responsibilities (n_rows, n_planes)."""
         if self.n_members == 1:
             return pool(Z, self.class_start, sharpness)
-        each = np.repeat(self.per_class // self.n_members, self.n_members)
-        S, A = pool(Z, class_starts(each), sharpness)
+        S, A = pool(Z, self.pool_starts, sharpness)
         S = S.reshape(len(Z), self.n_classes, self.n_members).mean(axis=2)
         return S, A / self.n_members
 

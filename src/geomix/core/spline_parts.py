@@ -20,6 +20,19 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 
 
+def interval_position(knots: FloatArray, x: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The interval between knots that holds each value, and the position in it, 0 to 1.
+
+    knots : (K + 1,) ascending, at least two. Values beyond the outer knots count as those knots.
+    """
+    interval = np.searchsorted(knots[1:-1], x, "right")
+    left, right = knots[interval], knots[interval + 1]
+    x = np.clip(x, knots[0], knots[-1])
+    with np.errstate(over="ignore"):  # right - left may exceed the largest float
+        unit = np.where(np.isinf(right - left), 0.25, 1.0)
+    return interval, (x * unit - left * unit) / (right * unit - left * unit)
+
+
 @dataclass(frozen=True, eq=False)
 class Curve:
     """A number: knots (K + 1,) ascending, at least two; a step between neighbours each.
@@ -55,13 +68,8 @@ class Curve:
         return np.where(np.isnan(x), len(self.values), np.searchsorted(self.edges, x, "right"))
 
     def place(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Interval of each value, 0 .. K - 1, and how far into it, 0 to 1."""
-        inner = np.searchsorted(self.knots[1:-1], x, "right")
-        left, right = self.knots[inner], self.knots[inner + 1]
-        x = np.clip(x, self.knots[0], self.knots[-1])
-        with np.errstate(over="ignore"):  # knots may lie further apart than the largest float
-            unit = np.where(np.isinf(right - left), 0.25, 1.0)
-        return inner, (x * unit - left * unit) / (right * unit - left * unit)
+        """Interval of each value, 0 .. K - 1, and the position in it, 0 to 1."""
+        return interval_position(self.knots, x)
 
     def phi(self, X: FloatArray) -> FloatArray:
         x = X[:, self.column]

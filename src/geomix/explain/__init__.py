@@ -1,6 +1,7 @@
 """What a model is and why it answered: planes as sums over the user's own columns.
 
-additive_form        a model's planes as sums of shapes, over column_sums and shapes
+column_terms         a model folded into one term per raw column
+additive_form        its planes as sums of shapes that can be evaluated; shapes holds those
 cells                raw cells to encoded rows and back
 contributions        what each column adds to a margin; shapley for Fourier lifts
 plane_cards          what each plane stands for

@@ -270,7 +270,7 @@ def plane_places(model: GeometricMixture) -> tuple[IntArray, IntArray]:
     """Place of each plane within its class and member, and its member, both (P,)."""
     planes = model.planes
     within = np.arange(planes.n_planes) - planes.class_start[planes.class_of]
-    each = (planes.per_class // planes.n_members)[planes.class_of]
+    each = planes.planes_per_member[planes.class_of]
     return within % each, within // each
 
 

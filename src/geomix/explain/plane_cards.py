@@ -12,6 +12,7 @@ the classes' mean plane (``Additive.centred``).
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,11 +119,8 @@ def leads(model: GeometricMixture, A: FloatArray) -> BoolArray:
     the first."""
     planes = model.planes
     out = np.zeros(A.shape, dtype=bool)
-    each = np.repeat(planes.per_class // planes.n_members, planes.n_members)
-    start = 0
-    for n in each.tolist():
-        out[np.arange(len(A)), start + A[:, start : start + n].argmax(axis=1)] = True
-        start += n
+    for first, end in pairwise(planes.pool_starts.tolist()):
+        out[np.arange(len(A)), first + A[:, first:end].argmax(axis=1)] = True
     return out
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.core.spline_parts import Pair
+from geomix.core.spline_parts import interval_position
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +49,8 @@ class NumberShape:
     def _inner(self, x: FloatArray) -> FloatArray:
         if len(self.knots) == 1:
             return np.repeat(self.values.T, len(x), axis=0)
-        left = np.searchsorted(self.knots[1:-1], x, "right")
-        start, end = self.knots[left], self.knots[left + 1]
-        with np.errstate(over="ignore"):  # knots may lie further apart than the largest float
-            unit = np.where(np.isinf(end - start), 0.25, 1.0)
-        part = ((x * unit - start * unit) / (end * unit - start * unit))[:, None]
-        return self.values.T[left] * (1.0 - part) + self.values.T[left + 1] * part
+        left, part = interval_position(self.knots, x)
+        return self.values.T[left] * (1.0 - part[:, None]) + self.values.T[left + 1] * part[:, None]
 
     @cached_property
     def slopes(self) -> FloatArray:
@@ -133,17 +129,6 @@ class LevelShape:
             values=self.values - mean @ self.values,
             missing=self.missing - mean @ self.missing,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class PairShape:
-    """What two columns add together: a value for each cell of their grid, (P, n_cells)."""
-
-    part: Pair
-    values: FloatArray
-
-    def __call__(self, encoded: FloatArray) -> FloatArray:
-        return self.values.T[self.part.codes(encoded)]
 
 
 Shape: TypeAlias = "NumberShape | LevelShape"

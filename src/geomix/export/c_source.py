@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from geomix.explain.column_terms import PairTerm
 from geomix.export.c_code import (
     ADD,
     ANGLES,
@@ -23,7 +24,7 @@ from geomix.export.c_code import (
     POOLING,
     PUBLIC,
 )
-from geomix.export.terms import AdditiveModel, Grid, as_terms
+from geomix.export.tables import ModelTables, model_tables
 from geomix.model import GeometricMixture
 
 NUMBERS_PER_LINE = 4
@@ -57,7 +58,7 @@ def to_c(model: GeometricMixture, prefix: str = "") -> str:
     """
     if not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
         raise ValueError(f"Got prefix={prefix!r}; expected letters, digits and _ as C names have.")
-    facts = as_terms(model)
+    facts = model_tables(model)
     parts = [
         _opening(facts, prefix),
         _names(facts, prefix),
@@ -109,7 +110,7 @@ def _text_array(name: str, values: Iterable[Any]) -> str:
 # --- the parts of the file ---
 
 
-def _opening(facts: AdditiveModel, prefix: str) -> str:
+def _opening(facts: ModelTables, prefix: str) -> str:
     n_classes = len(facts.classes)
     return f"""\
 /* A geomix model: {len(facts.columns)} columns, {n_classes} classes, {facts.n_planes} planes.
@@ -137,7 +138,7 @@ static const double TEMPERATURE = {_number(facts.temperature)};
 """
 
 
-def _names(facts: AdditiveModel, prefix: str) -> str:
+def _names(facts: ModelTables, prefix: str) -> str:
     """Names are for the caller: they are data, and never part of the code or of a comment."""
     levels = [name for column in facts.columns for name in column.level_names]
     first = np.cumsum([0, *(column.n_levels for column in facts.columns)]).tolist()
@@ -158,12 +159,12 @@ def _names(facts: AdditiveModel, prefix: str) -> str:
     return "\n".join(declared)
 
 
-def _tables(facts: AdditiveModel) -> str:
+def _tables(facts: ModelTables) -> str:
     made = [
         _array("double", "bias", facts.bias),
         _array("int", "class_start", facts.class_start),
         *(table for kind in TABLES for table in _term_tables(kind, facts)),
-        *_grid_tables([term for term in facts.terms if isinstance(term, Grid)]),
+        *_grid_tables([term for term in facts.terms if isinstance(term, PairTerm)]),
     ]
     if facts.fourier is not None:
         made += [
@@ -173,7 +174,7 @@ def _tables(facts: AdditiveModel) -> str:
     return "\n".join(piece for piece in made if piece)
 
 
-def _term_tables(kind: str, facts: AdditiveModel) -> list[str]:
+def _term_tables(kind: str, facts: ModelTables) -> list[str]:
     """How many terms of a kind there are, and what they hold, term after term; ``start`` says
     where the values of each begin."""
     count, *names = TABLES[kind]
@@ -188,7 +189,7 @@ def _term_tables(kind: str, facts: AdditiveModel) -> list[str]:
     return made
 
 
-def _grid_tables(grids: list[Grid]) -> list[str]:
+def _grid_tables(grids: list[PairTerm]) -> list[str]:
     cuts = [cut for term in grids for cut in term.cuts]
     if not grids:
         return []
@@ -219,7 +220,7 @@ def _count(name: str, terms: Sequence[Any]) -> str:
     return f"#define {name} {len(terms)}\n" if terms else ""
 
 
-def _sums(facts: AdditiveModel) -> str:
+def _sums(facts: ModelTables) -> str:
     kinds = {term.kind for term in facts.terms}
     needs_code = bool(kinds & {"levels", "grid"})
     body = "\n".join(LOOPS[kind] for kind in LOOPS if kind in kinds)
@@ -236,7 +237,7 @@ def _sums(facts: AdditiveModel) -> str:
     )
 
 
-def _plane_scores(facts: AdditiveModel) -> str:
+def _plane_scores(facts: ModelTables) -> str:
     return DIRECT if facts.fourier is None else ANGLES
 
 

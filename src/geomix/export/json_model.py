@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from geomix.export.terms import AdditiveModel, Curve, Grid, Line, Term, as_terms
+from geomix.explain.column_terms import CurveTerm, LineTerm, PairTerm, Term
+from geomix.export.tables import ModelTables, model_tables
 from geomix.model import GeometricMixture
 from geomix.table.schema import Column
 
@@ -32,7 +33,7 @@ def to_json(model: GeometricMixture) -> str:
     >>> document["format"], len(document["terms"]), document["class_start"]
     ('geomix-json', 4, [0, 1, 2, 3])
     """
-    return json.dumps(json_facts(as_terms(model)), separators=(",", ":"), allow_nan=False)
+    return json.dumps(json_facts(model_tables(model)), separators=(",", ":"), allow_nan=False)
 
 
 def schema() -> dict[str, Any]:
@@ -42,7 +43,7 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def json_facts(model: AdditiveModel) -> dict[str, Any]:
+def json_facts(model: ModelTables) -> dict[str, Any]:
     """The document as plain values."""
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -70,16 +71,16 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _term(term: Term) -> dict[str, Any]:
-    if isinstance(term, Grid):
+    if isinstance(term, PairTerm):
         cuts = [None if cut is None else cut.tolist() for cut in term.cuts]
         sizes, columns = list(term.shape), list(term.columns)
         values = term.values.tolist()
         return {"kind": "grid", "columns": columns, "cuts": cuts, "shape": sizes, "values": values}
     made: dict[str, Any] = {"kind": term.kind, "column": term.column}
-    if isinstance(term, Line):
+    if isinstance(term, LineTerm):
         made |= {"mean": term.mean, "scale": term.scale, "weights": term.weights.tolist()}
     else:
-        if isinstance(term, Curve):
+        if isinstance(term, CurveTerm):
             made["knots"] = term.knots.tolist()
         made["values"] = term.values.tolist()
     if np.any(term.missing):  # most columns have no value of their own for missing cells

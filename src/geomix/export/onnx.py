@@ -26,7 +26,7 @@ from geomix.export.onnx_graph import (
     answers,
     category_kind,
 )
-from geomix.export.terms import AdditiveModel, as_terms
+from geomix.export.tables import ModelTables, model_tables
 from geomix.model import GeometricMixture
 
 try:
@@ -77,7 +77,7 @@ def to_onnx(model: GeometricMixture, *, double: bool = False, missing_text: str 
     >>> bool(abs(p - clf.predict_proba(X)).max() < 1e-6)
     True
     """
-    facts = as_terms(model)
+    facts = model_tables(model)
     graph = Collected()
     number = TensorProto.DOUBLE if double else TensorProto.FLOAT
     declared, inputs = _inputs(graph, facts, number, missing_text)
@@ -115,7 +115,7 @@ def label_array(classes: list[Any]) -> Any:
     return np.array(classes)
 
 
-def _model(graph: Any, facts: AdditiveModel) -> Any:
+def _model(graph: Any, facts: ModelTables) -> Any:
     from geomix import __version__
 
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
@@ -133,7 +133,7 @@ def _model(graph: Any, facts: AdditiveModel) -> Any:
 
 
 def _inputs(
-    graph: Collected, facts: AdditiveModel, number: int, missing_text: str
+    graph: Collected, facts: ModelTables, number: int, missing_text: str
 ) -> tuple[list[Any], Inputs]:
     """The declared inputs, and where the cells are once numbers are float64."""
     n_columns = len(facts.columns)

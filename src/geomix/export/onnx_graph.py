@@ -17,7 +17,8 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.core.lifts import LARGEST_STANDARDIZED
-from geomix.export.terms import AdditiveModel, Curve, Grid, Levels, Line
+from geomix.explain.column_terms import CurveTerm, LevelTerm, LineTerm, PairTerm
+from geomix.export.tables import ModelTables
 from geomix.table.schema import Column
 
 OPSET, ML_OPSET = 18, 3
@@ -77,7 +78,7 @@ def category_kind(column: Column) -> str:
     return kinds.pop() if kinds else "text"
 
 
-def answers(graph: Graph, model: AdditiveModel, inputs: Inputs) -> Answers:
+def answers(graph: Graph, model: ModelTables, inputs: Inputs) -> Answers:
     """Add the whole model to a graph."""
     z = _sums(graph, model, inputs)
     if model.fourier is not None:
@@ -93,9 +94,9 @@ def answers(graph: Graph, model: AdditiveModel, inputs: Inputs) -> Answers:
 # --- sums over columns ---
 
 
-def _sums(graph: Graph, model: AdditiveModel, inputs: Inputs) -> str:
-    lines = [term for term in model.terms if isinstance(term, Line)]
-    curves = [term for term in model.terms if isinstance(term, Curve)]
+def _sums(graph: Graph, model: ModelTables, inputs: Inputs) -> str:
+    lines = [term for term in model.terms if isinstance(term, LineTerm)]
+    curves = [term for term in model.terms if isinstance(term, CurveTerm)]
     bias = model.bias + sum((term.values[0] for term in curves), np.zeros(model.n_outputs))
     parts = []
     if lines:
@@ -103,9 +104,9 @@ def _sums(graph: Graph, model: AdditiveModel, inputs: Inputs) -> str:
     if curves:
         parts += _curves(graph, curves, inputs)
     for term in model.terms:
-        if isinstance(term, Levels):
+        if isinstance(term, LevelTerm):
             parts.append(_levels(graph, term, model.columns[term.column], inputs))
-        elif isinstance(term, Grid):
+        elif isinstance(term, PairTerm):
             parts.append(_grid(graph, term, model.columns, inputs))
     if not parts:
         return _constant_rows(graph, bias, inputs)
@@ -139,7 +140,7 @@ def _gathered(graph: Graph, inputs: Inputs, columns: list[int]) -> str:
     return graph.add("Gather", inputs.numbers, graph.constant(np.array(places)), axis=1)
 
 
-def _lines(graph: Graph, lines: list[Line], inputs: Inputs) -> list[str]:
+def _lines(graph: Graph, lines: list[LineTerm], inputs: Inputs) -> list[str]:
     x = _gathered(graph, inputs, [term.column for term in lines])
     limits = _scalar(graph, -LARGEST_STANDARDIZED), _scalar(graph, LARGEST_STANDARDIZED)
     u = _affine(graph, x, [term.mean for term in lines], [term.scale for term in lines])
@@ -149,7 +150,7 @@ def _lines(graph: Graph, lines: list[Line], inputs: Inputs) -> list[str]:
     return made + _missing(graph, missing, np.stack([term.missing for term in lines]))
 
 
-def _curves(graph: Graph, curves: list[Curve], inputs: Inputs) -> list[str]:
+def _curves(graph: Graph, curves: list[CurveTerm], inputs: Inputs) -> list[str]:
     """Every piece between two knots rises from 0 to 1, times the step between their values."""
     pieces = [term.column for term in curves for _ in term.knots[1:]]
     left = np.concatenate([term.knots[:-1] for term in curves])
@@ -183,7 +184,7 @@ def _missing(graph: Graph, missing: str, values: FloatArray) -> list[str]:
 # --- categories ---
 
 
-def _levels(graph: Graph, term: Levels, column: Column, inputs: Inputs) -> str:
+def _levels(graph: Graph, term: LevelTerm, column: Column, inputs: Inputs) -> str:
     table = np.vstack([term.values, term.missing, np.zeros_like(term.missing)])
     code = _code(graph, column, inputs.categories[term.column], inputs.missing_text)
     return graph.add("Gather", graph.constant(table), code, axis=0)
@@ -228,7 +229,7 @@ def _code(graph: Graph, column: Column, cells: str, missing_text: str) -> str:
     return graph.add("Where", holes, graph.constant(np.array(missing)), code)
 
 
-def _grid(graph: Graph, term: Grid, columns: tuple[Column, ...], inputs: Inputs) -> str:
+def _grid(graph: Graph, term: PairTerm, columns: tuple[Column, ...], inputs: Inputs) -> str:
     first, second = (
         _side(graph, j, columns[j], cuts, size, inputs)
         for j, cuts, size in zip(term.columns, term.cuts, term.shape, strict=True)
@@ -256,7 +257,7 @@ def _side(
 # --- pooling ---
 
 
-def _pooled(graph: Graph, model: AdditiveModel, z: str) -> tuple[str, str]:
+def _pooled(graph: Graph, model: ModelTables, z: str) -> tuple[str, str]:
     """Calibrated class scores (n, C), and of each class the plane that carries it, (n, C)."""
     groups, n_classes = model.groups, len(model.classes)
     widest = max(len(group) for group in groups)
@@ -286,7 +287,7 @@ def _filled(group: range, widest: int) -> list[int]:
     return [*group, *[group[0]] * (widest - len(group))]
 
 
-def _unfilled(graph: Graph, model: AdditiveModel, strongest: str, widest: int) -> str:
+def _unfilled(graph: Graph, model: ModelTables, strongest: str, widest: int) -> str:
     """Positions among filled-up planes as positions within the class."""
     sizes = [len(model.groups[c * model.n_members]) for c in range(len(model.classes))]
     if min(sizes) == widest:

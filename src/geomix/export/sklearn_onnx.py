@@ -18,7 +18,7 @@ import numpy as np
 from geomix.estimator import GeometricMixtureClassifier
 from geomix.export.onnx import joined, label_array
 from geomix.export.onnx_graph import DOUBLE, FLOAT, ML_OPSET, OPSET, Inputs, answers, category_kind
-from geomix.export.terms import as_terms
+from geomix.export.tables import model_tables
 
 try:
     import skl2onnx
@@ -119,7 +119,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             f"Got target_opset={container.target_opset}; geomix needs at least {OPSET}."
         )
     estimator = operator.raw_operator
-    facts = as_terms(estimator.model_)
+    facts = model_tables(estimator.model_)
     graph = _Container(scope, container)
     found = answers(graph, facts, _inputs(graph, facts, operator.inputs))
     labels = label_array(facts.classes)

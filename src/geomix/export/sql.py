@@ -20,7 +20,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from geomix.arrays import FloatArray
-from geomix.export.terms import AdditiveModel, Curve, Grid, Levels, Line, as_terms
+from geomix.explain.column_terms import CurveTerm, LevelTerm, LineTerm, PairTerm
+from geomix.export.tables import ModelTables, model_tables
 from geomix.model import GeometricMixture
 from geomix.table.schema import Column
 
@@ -59,7 +60,7 @@ def to_sql(
     """
     if dialect not in DIALECTS:
         raise ValueError(f"Got dialect={dialect!r}; expected one of {', '.join(DIALECTS)}.")
-    facts = as_terms(model)
+    facts = model_tables(model)
     _refuse(facts, keep)
     kept = [quoted(name) for name in keep]
     function, computed_first = DIALECTS[dialect]
@@ -82,16 +83,16 @@ def to_sql(
     return "WITH " + ",\n".join(steps) + f"\nSELECT\n  {answers}\nFROM {_own('odds')}\n"
 
 
-def _refuse(facts: AdditiveModel, keep: Sequence[str]) -> None:
+def _refuse(facts: ModelTables, keep: Sequence[str]) -> None:
     if facts.fourier is not None:
         raise ValueError(
             "A Fourier lift has no SQL form; export it to ONNX, C or JSON, or fit with "
             "lift='linear' or lift='spline'."
         )
-    if any(isinstance(term, Grid) for term in facts.terms):
+    if any(isinstance(term, PairTerm) for term in facts.terms):
         raise ValueError("Pairs of columns have no SQL form; export to ONNX, C or JSON.")
     for term in facts.terms:
-        if isinstance(term, Levels):
+        if isinstance(term, LevelTerm):
             _check_alike(facts.columns[term.column])
     for name in [*keep, *(column.name for column in facts.columns)]:
         if name.startswith(OWN):
@@ -171,7 +172,7 @@ def _greatest(function: str) -> Callable[[list[str]], str]:
 # --- stages ---
 
 
-def _plane_columns(facts: AdditiveModel) -> dict[str, str]:
+def _plane_columns(facts: ModelTables) -> dict[str, str]:
     made = {}
     for plane in range(facts.n_planes):
         terms = [_term(term, facts.columns[term.column], plane) for term in facts.terms]  # type: ignore[union-attr]
@@ -183,10 +184,10 @@ def _term(term: Any, column: Column, plane: int) -> str:
     """What a column adds to a plane; "" where that is nothing, whatever the cell is."""
     missing = float(term.missing[plane])
     cell = quoted(column.name)
-    if isinstance(term, Levels):
+    if isinstance(term, LevelTerm):
         return _levels(term.values[:, plane], missing, cell, column)
     x = f"CAST({cell} AS DOUBLE PRECISION)"
-    if isinstance(term, Line):
+    if isinstance(term, LineTerm):
         weight = float(term.weights[plane])
         if weight == 0.0 and missing == 0.0:
             return ""
@@ -195,7 +196,7 @@ def _term(term: Any, column: Column, plane: int) -> str:
     return _curve(term, x, plane, missing)
 
 
-def _curve(term: Curve, x: str, plane: int, missing: float) -> str:
+def _curve(term: CurveTerm, x: str, plane: int, missing: float) -> str:
     values, knots = term.values[:, plane], term.knots
     if not values.any() and missing == 0.0:
         return ""
@@ -217,18 +218,18 @@ def _levels(values: FloatArray, missing: float, cell: str, column: Column) -> st
     return f"CASE {' '.join(steps)} ELSE {number(unseen)} END"
 
 
-def _top_columns(facts: AdditiveModel, greatest: Callable[[list[str]], str]) -> dict[str, str]:
+def _top_columns(facts: ModelTables, greatest: Callable[[list[str]], str]) -> dict[str, str]:
     return {
         f"t{g}": greatest([_own(f"z{plane}") for plane in group])
         for g, group in enumerate(facts.groups)
     }
 
 
-def _share(facts: AdditiveModel, plane: int, group: int) -> str:
+def _share(facts: ModelTables, plane: int, group: int) -> str:
     return f"exp({number(facts.sharpness)} * ({_own(f'z{plane}')} - {_own(f't{group}')}))"
 
 
-def _score_columns(facts: AdditiveModel) -> dict[str, str]:
+def _score_columns(facts: ModelTables) -> dict[str, str]:
     """Calibrated scores of the classes, and the share of each plane in its group."""
     pooled, shares = [], {}
     for g, group in enumerate(facts.groups):
@@ -248,7 +249,7 @@ def _score_columns(facts: AdditiveModel) -> dict[str, str]:
     return scores | shares
 
 
-def _best_columns(facts: AdditiveModel, greatest: Callable[[list[str]], str]) -> dict[str, str]:
+def _best_columns(facts: ModelTables, greatest: Callable[[list[str]], str]) -> dict[str, str]:
     """The greatest score, and the greatest share within each class."""
     starts = facts.class_start
     made = {"top": greatest([_own(f"s{c}") for c in range(len(facts.classes))])}
@@ -257,7 +258,7 @@ def _best_columns(facts: AdditiveModel, greatest: Callable[[list[str]], str]) ->
     return made
 
 
-def _odds_columns(facts: AdditiveModel) -> dict[str, str]:
+def _odds_columns(facts: ModelTables) -> dict[str, str]:
     return {"total": _sum([_odds(c) for c in range(len(facts.classes))])}
 
 
@@ -265,7 +266,7 @@ def _odds(c: int) -> str:
     return f"exp({_own(f's{c}')} - {_own('top')})"
 
 
-def _answers(facts: AdditiveModel) -> list[str]:
+def _answers(facts: ModelTables) -> list[str]:
     """The first of equals wins, as it does in the library."""
     is_best = [f"WHEN {_own(f's{c}')} = {_own('top')} THEN" for c in range(len(facts.classes))]
     labels = [f"{is_best[c]} {literal(label)}" for c, label in enumerate(facts.classes)]
@@ -280,7 +281,7 @@ def _answers(facts: AdditiveModel) -> list[str]:
     ]
 
 
-def _responsible(facts: AdditiveModel, c: int) -> str:
+def _responsible(facts: ModelTables, c: int) -> str:
     first, end = facts.class_start[c : c + 2]
     if end - first == 1:
         return "0"

@@ -31,12 +31,8 @@ def class_scores(form: Additive, Z: FloatArray) -> FloatArray:
     planes = form.planes
     if planes.n_planes == planes.n_classes:
         return Z
-    if planes.n_members == 1:
-        starts = planes.class_start[:-1]
-    else:
-        each = np.repeat(planes.per_class // planes.n_members, planes.n_members)
-        starts = np.cumsum(each) - each
-    S: FloatArray = np.logaddexp.reduceat(form.sharpness * Z, starts) / form.sharpness
+    S: FloatArray = np.logaddexp.reduceat(form.sharpness * Z, planes.pool_starts[:-1])
+    S = S / form.sharpness
     return S if planes.n_members == 1 else S.reshape(planes.n_classes, -1).mean(axis=1)
 
 

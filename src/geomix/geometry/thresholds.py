@@ -174,9 +174,8 @@ class _Line:
         S, rate = _scores_and_slopes(self.form, Z, slope)
         winner = int(S.argmax())
         planes = self.form.planes
-        each = np.repeat(planes.per_class // planes.n_members, planes.n_members)
-        starts = np.cumsum(each) - each
-        steepest = np.maximum.reduceat(slope, starts).reshape(planes.n_classes, -1).mean(axis=1)
+        steepest = np.maximum.reduceat(slope, planes.pool_starts[:-1])
+        steepest = steepest.reshape(planes.n_classes, -1).mean(axis=1)
         others = np.delete(np.arange(planes.n_classes), winner)
         return bool((rate[winner] >= steepest[others]).all() and (S[winner] > S[others]).all())
 

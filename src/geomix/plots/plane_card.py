@@ -67,7 +67,7 @@ class PlaneCardDisplay:
             if (card.label, card.plane, card.member) == (label, plane, member)
         ]
         if not wanted:
-            n_planes = int(model.planes.per_class[code]) // model.planes.n_members
+            n_planes = int(model.planes.planes_per_member[code])
             raise ValueError(
                 f"Got plane={plane!r}, member={member!r}; class {label!r} has {n_planes} planes in "
                 f"each of {model.planes.n_members} members, counted from 0."

@@ -90,7 +90,7 @@ def _about(model: GeometricMixture) -> list[tuple[str, Any]]:
     planes = model.planes
     lines: list[tuple[str, Any]] = [
         ("lift", model.lift.kind),
-        ("planes per class", ", ".join(map(str, (planes.per_class // planes.n_members).tolist()))),
+        ("planes per class", ", ".join(map(str, planes.planes_per_member.tolist()))),
         ("members", planes.n_members),
         ("sharpness", f"{model.sharpness:.4g}"),
         ("temperature", f"{model.temperature:.4g}"),

@@ -15,7 +15,7 @@ from geomix.explain.cells import model_schema
 from geomix.explain.contributions import raw_column_of
 from geomix.explain.global_explanation import GlobalExplanation
 from geomix.export.json_model import json_facts
-from geomix.export.terms import as_terms
+from geomix.export.tables import model_tables
 from geomix.geometry.counterfactual import counterfactual
 from geomix.model import GeometricMixture
 from geomix.report.asked import Asked
@@ -43,7 +43,7 @@ def live_facts(
             for i, row in enumerate(rows)
         ],
     }
-    return {"model": json_facts(as_terms(model)), "reading": reading}
+    return {"model": json_facts(model_tables(model)), "reading": reading}
 
 
 def _live_columns(asked: Asked) -> list[dict[str, Any]]:

@@ -81,7 +81,7 @@ def fit_model(
     else:
         temperature = _temperature(fitted, choice, settings)
     planes = ensemble([one.features.expanded(one.trained.planes) for one in members])
-    per_class = planes.per_class // planes.n_members
+    per_class = planes.planes_per_member
     if task.wanted is not None and (per_class < task.wanted).any():
         fewer = classes[per_class < task.wanted].tolist()
         history.notes.append(f"Fewer planes than asked for in {fewer!r}: one per distinct row.")
