@@ -95,7 +95,13 @@ void bind_adam(nb::module_& m)
            Index n_steps, double sharpness, double label_smoothing, Index batch_size,
            double learning_rate, double l2, double usage_beta, double usage_delta,
            double usage_decay, double clip_norm, double max_weight_norm, double shrink_to_mean) {
-            new (self) Adam{class_start, vector, mean, square, usage, n_steps, sharpness,
+            new (self) Adam{class_start,
+                            vector,
+                            mean,
+                            square,
+                            usage,
+                            n_steps,
+                            sharpness,
                             label_smoothing,
                             {batch_size, learning_rate, l2, usage_beta, usage_delta, usage_decay,
                              clip_norm, max_weight_norm, shrink_to_mean}};

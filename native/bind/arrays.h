@@ -31,9 +31,15 @@ inline void need(bool fine, const char* what)
 }
 
 template <class T>
-Index length(const T& array) { return static_cast<Index>(array.shape(0)); }
+Index length(const T& array)
+{
+    return static_cast<Index>(array.shape(0));
+}
 template <class T>
-Index width(const T& array) { return static_cast<Index>(array.shape(1)); }
+Index width(const T& array)
+{
+    return static_cast<Index>(array.shape(1));
+}
 
 template <class A, class T = double>
 A owned(std::vector<T> numbers, std::initializer_list<std::size_t> shape)
@@ -73,10 +79,9 @@ inline SparseTable sparse_table(const AnyArray& values, const AnyArray& columns,
         throw nb::type_error("data must be float64 or float32.");
     if (!narrow && columns.dtype() != nb::dtype<std::int64_t>())
         throw nb::type_error("indices must be int32 or int64.");
-    const auto make = doubles ? (narrow ? sparse_table<double, std::int32_t>
-                                        : sparse_table<double, std::int64_t>)
-                              : (narrow ? sparse_table<float, std::int32_t>
-                                        : sparse_table<float, std::int64_t>);
+    const auto make =
+        doubles ? (narrow ? sparse_table<double, std::int32_t> : sparse_table<double, std::int64_t>)
+                : (narrow ? sparse_table<float, std::int32_t> : sparse_table<float, std::int64_t>);
     return make(values, columns, start, n_columns, keep);
 }
 
@@ -109,7 +114,8 @@ Planes<T> planes_from(const In2<double>& weights, const In1<double>& biases,
     return planes;
 }
 
-inline void check_labels(const In1<Index>& y, const In1<double>& weight, Index n_rows, Index n_classes)
+inline void check_labels(const In1<Index>& y, const In1<double>& weight, Index n_rows,
+                         Index n_classes)
 {
     need(length(y) == n_rows && length(weight) == n_rows, "X, y and weight differ in length.");
     for (Index i = 0; i < n_rows; ++i)

@@ -66,7 +66,8 @@ Array1 silhouettes_of(In2<double> X, In2<Index> labels)
     Vector found;
     {
         nb::gil_scoped_release released;
-        found = silhouettes(Points(X.data(), length(X), width(X)), labels.data(), length(labels), k);
+        found =
+            silhouettes(Points(X.data(), length(X), width(X)), labels.data(), length(labels), k);
     }
     const std::size_t n = found.size();
     return owned<Array1>(std::move(found), {n});

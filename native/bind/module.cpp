@@ -45,14 +45,18 @@ NB_MODULE(_native, m)
     bind_adam(m);
     bind_prediction(m);
     bind_clustering(m);
-    m.def("exponential", [](In1<double> x) { return elementwise(x, kernels().exponential_f64); },
-          nb::arg("x").noconvert());
-    m.def("exponential", [](In1<float> x) { return elementwise(x, kernels().exponential_f32); },
-          nb::arg("x").noconvert());
-    m.def("logarithm", [](In1<double> x) { return elementwise(x, kernels().logarithm_f64); },
-          nb::arg("x").noconvert());
-    m.def("logarithm", [](In1<float> x) { return elementwise(x, kernels().logarithm_f32); },
-          nb::arg("x").noconvert());
+    m.def(
+        "exponential", [](In1<double> x) { return elementwise(x, kernels().exponential_f64); },
+        nb::arg("x").noconvert());
+    m.def(
+        "exponential", [](In1<float> x) { return elementwise(x, kernels().exponential_f32); },
+        nb::arg("x").noconvert());
+    m.def(
+        "logarithm", [](In1<double> x) { return elementwise(x, kernels().logarithm_f64); },
+        nb::arg("x").noconvert());
+    m.def(
+        "logarithm", [](In1<float> x) { return elementwise(x, kernels().logarithm_f32); },
+        nb::arg("x").noconvert());
     m.def("sine_cosine", &sine_cosine, nb::arg("x").noconvert());
     if (!ready_scorer_type()) throw nb::python_error();
 }

@@ -41,11 +41,12 @@ inline bool read_sequence(PyObject* row, Index n, double* to)
     PyObject** items = PySequence_Fast_ITEMS(row);
     if (PySequence_Fast_GET_SIZE(row) != n) return wrong_length(PySequence_Fast_GET_SIZE(row), n);
     for (Index j = 0; j < n; ++j) {
-        to[j] = PyFloat_CheckExact(items[j]) ? PyFloat_AS_DOUBLE(items[j])
-                                             : PyFloat_AsDouble(items[j]);
+        to[j] =
+            PyFloat_CheckExact(items[j]) ? PyFloat_AS_DOUBLE(items[j]) : PyFloat_AsDouble(items[j]);
         if (to[j] == -1.0 && PyErr_Occurred()) return false;
         // PyFloat_AsDouble may run Python code, and that may shorten a list.
-        if (PySequence_Fast_GET_SIZE(row) != n) return wrong_length(PySequence_Fast_GET_SIZE(row), n);
+        if (PySequence_Fast_GET_SIZE(row) != n)
+            return wrong_length(PySequence_Fast_GET_SIZE(row), n);
         items = PySequence_Fast_ITEMS(row);
     }
     return true;
@@ -79,8 +80,7 @@ inline const double* read_row(PyObject* row, Index n, double* room)
                          PyArray_NDIM(array));
             return nullptr;
         }
-        if (PyArray_DIM(array, 0) != n)
-            return wrong_length(PyArray_DIM(array, 0), n), nullptr;
+        if (PyArray_DIM(array, 0) != n) return wrong_length(PyArray_DIM(array, 0), n), nullptr;
         if (PyArray_TYPE(array) == NPY_DOUBLE && PyArray_CheckExact(row) &&
             PyArray_ISCARRAY_RO(array))
             return static_cast<const double*>(PyArray_DATA(array));
@@ -112,8 +112,7 @@ inline PyObject* place_for(PyObject* out, Index n_classes)
     }
     if (PyArray_NDIM(array) != 1 || PyArray_DIM(array, 0) != n_classes ||
         !PyArray_ISCARRAY(array)) {
-        PyErr_Format(PyExc_ValueError,
-                     "out must be a writeable, contiguous array of shape (%zd,).",
+        PyErr_Format(PyExc_ValueError, "out must be a writeable, contiguous array of shape (%zd,).",
                      static_cast<Py_ssize_t>(n_classes));
         return nullptr;
     }

@@ -14,7 +14,7 @@ class Predictor {
   public:
     std::shared_ptr<const OwnedModel> model;
 
-    Array2 answer(const Table<double>& X, double* Answers::*which) const
+    Array2 answer(const Table<double>& X, double* Answers::* which) const
     {
         need(width(X) == model->view().n_columns,
              "X has another number of columns than the model.");
@@ -24,19 +24,18 @@ class Predictor {
     }
 
     Array2 answer_sparse(const AnyArray& values, const AnyArray& columns, const In1<Index>& start,
-                         double* Answers::*which) const
+                         double* Answers::* which) const
     {
         need(!model->view().frequencies && !model->view().spline,
              "Sparse rows need a model without frequencies and without a spline lift.");
-        const SparseTable X =
-            sparse_table(values, columns, start, model->view().n_columns, false);
+        const SparseTable X = sparse_table(values, columns, start, model->view().n_columns, false);
         return filled(X.n_rows(), which,
                       [&](const Answers& answers) { model->answer(X, answers); });
     }
 
   private:
     template <class Fill>
-    Array2 filled(Index n_rows, double* Answers::*which, Fill fill) const
+    Array2 filled(Index n_rows, double* Answers::* which, Fill fill) const
     {
         const Model& m = model->view();
         const bool planes = which == &Answers::plane_scores || which == &Answers::responsibilities;
@@ -75,14 +74,14 @@ ModelNumbers plane_numbers(const In2<double>& weights, const In1<double>& biases
     return numbers;
 }
 
-ModelNumbers model_numbers(const In1<Index>& kept, const In1<double>& mean, const In1<double>& scale,
-                           const In2<double>& rotation, const In2<double>& frequencies,
-                           const In2<double>& weights, const In1<double>& biases,
-                           const In1<Index>& class_start, Index n_members, Index n_columns,
-                           double sharpness, double temperature)
+ModelNumbers model_numbers(const In1<Index>& kept, const In1<double>& mean,
+                           const In1<double>& scale, const In2<double>& rotation,
+                           const In2<double>& frequencies, const In2<double>& weights,
+                           const In1<double>& biases, const In1<Index>& class_start,
+                           Index n_members, Index n_columns, double sharpness, double temperature)
 {
-    ModelNumbers numbers = plane_numbers(weights, biases, class_start, n_members, n_columns,
-                                         sharpness, temperature);
+    ModelNumbers numbers =
+        plane_numbers(weights, biases, class_start, n_members, n_columns, sharpness, temperature);
     numbers.kept.assign(kept.data(), kept.data() + length(kept));
     numbers.mean = copied(mean), numbers.scale = copied(scale);
     numbers.rotation = copied(rotation), numbers.frequencies = copied(frequencies);
@@ -94,8 +93,7 @@ ModelNumbers model_numbers(const In1<Index>& kept, const In1<double>& mean, cons
     need(!rotation.size() || width(rotation) == length(kept), "rotation has the wrong shape.");
     need(!frequencies.size() || length(frequencies) == numbers.n_rotated,
          "frequencies have the wrong shape.");
-    need(width(weights) ==
-             (numbers.n_frequencies ? 2 * numbers.n_frequencies : numbers.n_rotated),
+    need(width(weights) == (numbers.n_frequencies ? 2 * numbers.n_frequencies : numbers.n_rotated),
          "weights have the wrong number of columns.");
     return numbers;
 }
@@ -173,27 +171,30 @@ void bind_prediction(nb::module_& m)
                 double sharpness, double temperature) {
                  new (self) Predictor{std::make_shared<OwnedModel>(
                      model_numbers(kept, mean, scale, rotation, frequencies, weights, biases,
-                                   class_start, n_members, n_columns, sharpness,
-                                   temperature))};
+                                   class_start, n_members, n_columns, sharpness, temperature))};
              })
         .def("__init__",
              [](Predictor* self, const SplineLift& lift, In2<double> weights, In1<double> biases,
                 In1<Index> class_start, Index n_members, Index n_columns, double sharpness,
                 double temperature) {
-                 need(width(weights) == lift.n_steps(), "weights have the wrong number of columns.");
+                 need(width(weights) == lift.n_steps(),
+                      "weights have the wrong number of columns.");
                  need(lift.n_columns() <= n_columns, "The lift reads a column beyond X.");
                  new (self) Predictor{std::make_shared<OwnedModel>(
                      plane_numbers(weights, biases, class_start, n_members, n_columns, sharpness,
                                    temperature),
                      &lift)};
              })
-        .def("scorer", [](const Predictor& self, nb::tuple labels, nb::object contributions,
-                          nb::object explanation) {
-            PyObject* made = new_scorer(self.model, labels.ptr(), contributions.ptr(),
-                                        explanation.ptr());
-            if (made == nullptr) throw nb::python_error();
-            return nb::steal(made);
-        }, nb::arg("labels"), nb::arg("contributions").none(), nb::arg("explanation"));
+        .def(
+            "scorer",
+            [](const Predictor& self, nb::tuple labels, nb::object contributions,
+               nb::object explanation) {
+                PyObject* made =
+                    new_scorer(self.model, labels.ptr(), contributions.ptr(), explanation.ptr());
+                if (made == nullptr) throw nb::python_error();
+                return nb::steal(made);
+            },
+            nb::arg("labels"), nb::arg("contributions").none(), nb::arg("explanation"));
     for (const auto& [name, which] : answers) {
         predictor.def(
             name,

@@ -43,7 +43,8 @@ template <class R>
 double cross_entropy(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
                      In1<Index> class_start, double sharpness)
 {
-    const auto planes = planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
+    const auto planes =
+        planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
     self.fit_for(planes);
     nb::gil_scoped_release released;
     return self.rows.cross_entropy(planes);
@@ -53,7 +54,8 @@ template <class R>
 Array2 class_scores(const TrainingRows<R>& self, In2<double> weights, In1<double> biases,
                     In1<Index> class_start, double sharpness)
 {
-    const auto planes = planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
+    const auto planes =
+        planes_from<typename R::Number>(weights, biases, class_start, sharpness, 0.0);
     need(planes.n_inputs == self.rows.n_columns(), "The planes have another number of columns.");
     const auto n = static_cast<std::size_t>(self.rows.n_rows());
     const std::size_t n_classes = planes.class_start.size() - 1;
@@ -80,9 +82,10 @@ class Minimizer {
   public:
     Minimizer(const TrainingRows<R>& rows, In2<double> weights, In1<double> biases,
               In1<Index> class_start, double sharpness, double label_smoothing,
-              In1<double> coefficients, double shrink_to_mean, double gradient_tol, double value_tol)
-        : rows_(rows.rows),
-          planes_(planes_from<typename R::Number>(weights, biases, class_start, sharpness, label_smoothing)),
+              In1<double> coefficients, double shrink_to_mean, double gradient_tol,
+              double value_tol)
+        : rows_(rows.rows), planes_(planes_from<typename R::Number>(weights, biases, class_start,
+                                                                    sharpness, label_smoothing)),
           coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
           relief_(shrink_to_mean), total_(length(biases), width(weights)),
           solver_(start(weights, biases), gradient_tol, value_tol)
@@ -108,8 +111,8 @@ class Minimizer {
                 value = penalised(total_, x.data(), coefficients_.data(),
                                   static_cast<Index>(coefficients_.size()), planes_.n_inputs,
                                   gradient.data());
-                value += shrinkage_term(relief_, x.data(), coefficients_.data(), planes_.class_start,
-                                  planes_.n_inputs, gradient.data());
+                value += shrinkage_term(relief_, x.data(), coefficients_.data(),
+                                        planes_.class_start, planes_.n_inputs, gradient.data());
                 return true;
             };
             for (Index i = 0; i < most && progress == Progress::moving; ++i) {
@@ -153,9 +156,9 @@ void make_sparse(TrainingRows<SparseRows>* self, AnyArray values, AnyArray colum
 {
     SparseTable X = sparse_table(values, columns, start, length(shift), true);
     check_labels(y, weight, X.n_rows(), MOST_CLASSES);
-    new (self) TrainingRows<SparseRows>(y, std::move(X),
-                                        Vector(shift.data(), shift.data() + shift.size()),
-                                        y.data(), weight.data());
+    new (self)
+        TrainingRows<SparseRows>(y, std::move(X), Vector(shift.data(), shift.data() + shift.size()),
+                                 y.data(), weight.data());
 }
 
 void make_binned(TrainingRows<BinnedRows>* self, AnyCodes codes, const SplineParts& parts,
@@ -167,8 +170,7 @@ void make_binned(TrainingRows<BinnedRows>* self, AnyCodes codes, const SplinePar
     need(width(codes) == parts.n_parts(), "codes needs a column for each part.");
     check_labels(y, weight, length(codes), MOST_CLASSES);
     const auto make = [&](auto from) {
-        new (self)
-            TrainingRows<BinnedRows>(y, parts, from, length(codes), y.data(), weight.data());
+        new (self) TrainingRows<BinnedRows>(y, parts, from, length(codes), y.data(), weight.data());
     };
     if (wide)
         make(checked_codes<std::uint16_t>(codes, parts));

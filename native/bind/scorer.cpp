@@ -16,8 +16,7 @@ namespace geomix {
 namespace {
 
 struct Scorer {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     std::shared_ptr<const OwnedModel> model;
     PyObject *labels, *contributions, *explanation;
 };
@@ -180,10 +179,9 @@ PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char*>("scorer(row, *, out=None): probabilities of one row.")},
     {0, nullptr}};
 
-PyType_Spec spec = {"geomix.RowScorer", sizeof(Scorer), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
-                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
+PyType_Spec spec = {
+    "geomix.RowScorer", sizeof(Scorer), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 }  // namespace
 

@@ -18,15 +18,15 @@ Vector vector_of(const In1<double>& numbers)
 }
 
 // interval, fraction : of the representative of each bin.
-void add_curve(SplineParts& parts, In1<Index> interval, In1<double> fraction,
-                      bool has_missing, In1<double> mean)
+void add_curve(SplineParts& parts, In1<Index> interval, In1<double> fraction, bool has_missing,
+               In1<double> mean)
 {
     const Index n_intervals = length(mean) - has_missing;
     need(n_intervals >= 1, "A curve needs a step.");
     need(length(interval) == length(fraction), "interval and fraction differ in length.");
     need(length(interval) < MOST_BINS_OF_PART, "A curve has too many bins.");
     SplinePart part{SplinePart::curve, length(mean), length(interval) + 1, has_missing,
-                    vector_of(mean), {}, vector_of(fraction)};
+                    vector_of(mean),   {},           vector_of(fraction)};
     for (Index b = 0; b < length(interval); ++b) {
         const Index k = interval.data()[b];
         need(k >= 0 && k < n_intervals, "interval holds a number that is no step.");
@@ -39,18 +39,28 @@ void add_levels(SplineParts& parts, Index n_levels, bool has_missing, In1<double
 {
     need(n_levels >= 0 && n_levels + 2 <= MOST_BINS_OF_PART, "n_levels is out of range.");
     need(length(mean) == n_levels + has_missing, "mean needs a number for each step.");
-    parts.add({SplinePart::levels, length(mean), n_levels + 2, has_missing, vector_of(mean), {}, {}});
+    parts.add(
+        {SplinePart::levels, length(mean), n_levels + 2, has_missing, vector_of(mean), {}, {}});
 }
 
 void add_pair(SplineParts& parts, Index n_first, Index n_second, bool first_ordered,
-                     bool second_ordered, In1<double> mean)
+              bool second_ordered, In1<double> mean)
 {
     need(n_first >= 1 && n_first <= MOST_BINS_OF_PART && n_second >= 1 &&
              n_second <= MOST_BINS_OF_PART && n_first * n_second <= MOST_BINS_OF_PART,
          "The cells of a pair are out of range.");
     need(length(mean) == (n_first - 1) * (n_second - 1), "mean needs a number for each step.");
-    parts.add({SplinePart::pair, length(mean), n_first * n_second, true, vector_of(mean), {}, {},
-               n_first, n_second, first_ordered, second_ordered});
+    parts.add({SplinePart::pair,
+               length(mean),
+               n_first * n_second,
+               true,
+               vector_of(mean),
+               {},
+               {},
+               n_first,
+               n_second,
+               first_ordered,
+               second_ordered});
 }
 
 void set_units(SplineParts& parts, In1<double> units)
@@ -129,12 +139,14 @@ void lift_curve(SplineLift& lift, Index column, In1<double> knots, bool has_miss
     need(length(knots) >= 2 && all_rise(knots), "A curve needs two knots, and they must rise.");
     need(length(mean) == length(knots) - 1 + has_missing, "mean needs a number for each step.");
     const Vector inner(knots.data() + 1, knots.data() + length(knots) - 1);
-    lift.add({LiftPart::curve, {{column, inner, -1, 0}}, vector_of(knots), has_missing,
+    lift.add({LiftPart::curve,
+              {{column, inner, -1, 0}},
+              vector_of(knots),
+              has_missing,
               vector_of(mean)});
 }
 
-void lift_levels(SplineLift& lift, Index column, Index n_levels, bool has_missing,
-                 In1<double> mean)
+void lift_levels(SplineLift& lift, Index column, Index n_levels, bool has_missing, In1<double> mean)
 {
     need(column >= 0, "column must not be negative.");
     need(n_levels >= 0 && n_levels + 2 <= MOST_BINS_OF_PART, "n_levels is out of range.");
@@ -154,8 +166,8 @@ LiftSide side_of_pair(Index column, const std::optional<In1<double>>& thresholds
 }
 
 void lift_pair(SplineLift& lift, Index first_column, Index second_column,
-               std::optional<In1<double>> first, std::optional<In1<double>> second,
-               Index n_first, Index n_second, In1<double> mean)
+               std::optional<In1<double>> first, std::optional<In1<double>> second, Index n_first,
+               Index n_second, In1<double> mean)
 {
     std::vector<LiftSide> sides{side_of_pair(first_column, first, n_first),
                                 side_of_pair(second_column, second, n_second)};
@@ -190,8 +202,8 @@ void bind_spline(nb::module_& m)
         .def(nb::init<>())
         .def("add_number", &add_number, nb::arg("part"), nb::arg("column"),
              nb::arg("edges").noconvert(), nb::arg("missing"), nb::arg("factor"))
-        .def("add_category", &add_category, nb::arg("part"), nb::arg("column"),
-             nb::arg("n_levels"), nb::arg("missing"), nb::arg("unknown"), nb::arg("factor"))
+        .def("add_category", &add_category, nb::arg("part"), nb::arg("column"), nb::arg("n_levels"),
+             nb::arg("missing"), nb::arg("unknown"), nb::arg("factor"))
         .def("codes", &codes<double>, nb::arg("X").noconvert(), nb::arg("wide"))
         .def("codes", &codes<float>, nb::arg("X").noconvert(), nb::arg("wide"));
 }

@@ -90,18 +90,37 @@ class OwnedModel {
             rotation_columns_ = OwnedColumns(own_.rotation, n_rotated, n_kept);
         if (n_frequencies)
             frequency_columns_ = OwnedColumns(own_.frequencies, n_frequencies, n_rotated);
-        weight_columns_ =
-            OwnedColumns(own_.weights, n_planes, n_lifted, short_segment(n_lifted));
+        weight_columns_ = OwnedColumns(own_.weights, n_planes, n_lifted, short_segment(n_lifted));
         bool keeps_all = n_kept == own_.n_columns;
         for (Index j = 0; j < n_kept; ++j) keeps_all &= own_.kept[j] == j;
-        view_ = {own_.kept.data(), own_.mean.data(), own_.scale.data(), given(own_.rotation),
-                 n_frequencies ? own_.frequencies.data() : nullptr, own_.weights.data(),
-                 own_.biases.data(), rotation_columns_.view(), frequency_columns_.view(),
-                 weight_columns_.view(), own_.class_start.data(), own_.n_columns, n_kept,
-                 n_rotated, n_frequencies, n_lifted, n_planes, size(own_.class_start) - 1,
-                 keeps_all, own_.sharpness, 1.0 / own_.sharpness, 1.0 / own_.temperature,
-                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 1.0, nullptr, nullptr,
-                 own_.class_start.data(), own_.n_members, size(own_.class_start) - 1,
+        view_ = {own_.kept.data(),
+                 own_.mean.data(),
+                 own_.scale.data(),
+                 given(own_.rotation),
+                 n_frequencies ? own_.frequencies.data() : nullptr,
+                 own_.weights.data(),
+                 own_.biases.data(),
+                 rotation_columns_.view(),
+                 frequency_columns_.view(),
+                 weight_columns_.view(),
+                 own_.class_start.data(),
+                 own_.n_columns,
+                 n_kept,
+                 n_rotated,
+                 n_frequencies,
+                 n_lifted,
+                 n_planes,
+                 size(own_.class_start) - 1,
+                 keeps_all,
+                 own_.sharpness,
+                 1.0 / own_.sharpness,
+                 1.0 / own_.temperature,
+                 n_frequencies ? std::sqrt(1.0 / double(n_frequencies)) : 1.0,
+                 nullptr,
+                 nullptr,
+                 own_.class_start.data(),
+                 own_.n_members,
+                 size(own_.class_start) - 1,
                  lift ? spline_->view() : nullptr};
         if (own_.n_members > 1) part_by_members();
         if (n_frequencies == 0 && !lift) prepare_for_sparse();
@@ -140,12 +159,11 @@ class OwnedModel {
     void answer(Strided<double> X, Index n_rows, const Answers& out) const
     {
         const Model& m = view_;
-        by_blocks(n_rows, n_rows * cost(), answer_scratch(m),
-                  [&](Index first, Index n, double* scratch) {
-                      const Strided<double> rows{X.data + first * X.row_step, X.row_step,
-                                                 X.column_step};
-                      kernels().answer(m, rows, n, from_row(out, first), scratch);
-                  });
+        by_blocks(
+            n_rows, n_rows * cost(), answer_scratch(m), [&](Index first, Index n, double* scratch) {
+                const Strided<double> rows{X.data + first * X.row_step, X.row_step, X.column_step};
+                kernels().answer(m, rows, n, from_row(out, first), scratch);
+            });
     }
 
     // The same for sparse rows; only for models without frequencies.
@@ -162,7 +180,10 @@ class OwnedModel {
 
   private:
     template <class V>
-    static Index size(const V& v) { return static_cast<Index>(v.size()); }
+    static Index size(const V& v)
+    {
+        return static_cast<Index>(v.size());
+    }
     static const double* given(const Vector& v) { return v.empty() ? nullptr : v.data(); }
 
     Answers from_row(const Answers& out, Index first) const

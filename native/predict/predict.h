@@ -54,8 +54,7 @@ GEOMIX_INLINE void pack_kept(const Model& m, Strided<double> X, Index n_rows, do
             continue;
         }
         for (int i = 0; i < n; ++i)
-            panel[j * n + i] =
-                i < n_rows ? X.data[i * X.row_step + column * X.column_step] : 0.0;
+            panel[j * n + i] = i < n_rows ? X.data[i * X.row_step + column * X.column_step] : 0.0;
         ++j;
     }
 }
@@ -68,8 +67,8 @@ static void standardize_block(const Model& m, Strided<double> X, Index n_rows, d
         pack_kept(m, {X.data + start * X.row_step, X.row_step, X.column_step}, n_rows - start,
                   group);
         for (Index j = 0; j < m.n_kept; ++j)
-            store(group + j * n, standardized(load(group + j * n), splat(m.mean[j]),
-                                              splat(m.inverse_scale[j])));
+            store(group + j * n,
+                  standardized(load(group + j * n), splat(m.mean[j]), splat(m.inverse_scale[j])));
     }
 }
 
@@ -159,8 +158,7 @@ static void answer_scores(const Model& m, Index n_rows, const Answers& out, cons
             const Pack<double> all = splat(static_cast<double>(m.n_members));
             each_pack(a, m.n_planes * n, [=](Pack<double> share) { return share / all; });
         }
-        for (Index c = 0; c < m.n_classes; ++c)
-            store(s + c * n, load(s + c * n) * cooler);
+        for (Index c = 0; c < m.n_classes; ++c) store(s + c * n, load(s + c * n) * cooler);
         if (!out.probabilities) continue;
         const Pack<double> total = exponentiate_group<double>(s, m.n_classes, e).total;
         const Pack<double> inverse = splat(1.0) / total;
@@ -302,8 +300,7 @@ static void pool_row(const Model& m, const double* z, double* a, double* s, doub
         const bool alone = end - first == 1;
         const double inverse = 1.0 / total[c];
         s[c] = (alone ? top[c] : fused(logs[c], m.inverse_sharpness, top[c])) * cooler;
-        for (Index p = first; with_shares && p < end; ++p)
-            a[p] = alone ? 1.0 : a[p] * inverse;
+        for (Index p = first; with_shares && p < end; ++p) a[p] = alone ? 1.0 : a[p] * inverse;
     }
     if (m.n_members > 1) average_row(m, s, a);
 }

@@ -84,8 +84,13 @@ class OwnedSpline {
             first += part.n_values() * width_;
             step += static_cast<Index>(part.mean.size());
         }
-        view_ = {curves_.data(), cells_.data(), numbers_.data(), constants_.data(),
-                 static_cast<Index>(curves_.size()), static_cast<Index>(cells_.size()), width_};
+        view_ = {curves_.data(),
+                 cells_.data(),
+                 numbers_.data(),
+                 constants_.data(),
+                 static_cast<Index>(curves_.size()),
+                 static_cast<Index>(cells_.size()),
+                 width_};
     }
     OwnedSpline(const OwnedSpline&) = delete;
 
@@ -157,7 +162,7 @@ class OwnedSpline {
             const bool alone = cells.n_sides == 1;
             const Index missing = alone ? side.n_levels : side.n_cells - 1;
             cells.sides[i] = {side.column, searched(side.edges), half(side.edges), side.n_levels,
-                              missing, missing + alone};
+                              missing,     missing + alone};
         }
         cells_.push_back(cells);
     }

@@ -106,8 +106,7 @@ struct SplinePart {
   private:
     Index n_intervals() const { return n_steps - has_missing; }
 
-    void expand_curve(const Lanes* steps, const Lanes& centre, Bin* bins,
-                      Lanes* room) const
+    void expand_curve(const Lanes* steps, const Lanes& centre, Bin* bins, Lanes* room) const
     {
         room[0] = Lanes();  // the curve at the left end of each interval
         for (Index k = 1; k < n_intervals(); ++k) room[k] = room[k - 1] + steps[k - 1];
@@ -133,8 +132,7 @@ struct SplinePart {
         return beyond;
     }
 
-    void expand_pair(const Lanes* steps, const Lanes& centre, Bin* bins,
-                     Lanes* room) const
+    void expand_pair(const Lanes* steps, const Lanes& centre, Bin* bins, Lanes* room) const
     {
         const Index rows = n_first - 1, columns = n_second - 1;
         std::copy(steps, steps + n_steps, room);
@@ -201,13 +199,11 @@ class SplineParts {
     }
 
     // tables  ->  weights, the transposed way;  room for 2 n_steps
-    void collect(const Aligned<float>& tables, Index n_planes, double* weights,
-                 Lanes* room) const
+    void collect(const Aligned<float>& tables, Index n_planes, double* weights, Lanes* room) const
     {
         Lanes* steps = room + n_steps();
         for (Index first = 0; first < n_planes; first += TILE) {
-            const auto* bins =
-                reinterpret_cast<const Bin*>(tables.data() + first * n_bins());
+            const auto* bins = reinterpret_cast<const Bin*>(tables.data() + first * n_bins());
             for (Index j = 0; j < n_parts(); ++j)
                 parts_[j].collect(bins + first_bin_[j], steps + first_step_[j], room);
             for (Index p = 0; p < std::min(TILE, n_planes - first); ++p)

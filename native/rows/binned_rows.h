@@ -22,8 +22,7 @@ class BinnedRows {
     BinnedRows(SplineParts parts, Strided<Code> codes, Index n_rows, const Index* y,
                const double* weight)
         : parts_(std::move(parts)), n_rows_(n_rows), wide_(sizeof(Code) == 2),
-          codes_(static_cast<std::size_t>(padded(n_rows, LANES) * parts_.n_parts()) *
-                 sizeof(Code)),
+          codes_(static_cast<std::size_t>(padded(n_rows, LANES) * parts_.n_parts()) * sizeof(Code)),
           y_(static_cast<std::size_t>(padded(n_rows, LANES))), weight_(y_.size())
     {
         for (Index i = 0; i < n_rows; ++i) {
@@ -65,8 +64,8 @@ class BinnedRows {
                                           own[t].sums.sums, own[t].gradient.data(),
                                           own[t].scratch.data());
                 }
-                parts_.collect(own[t].gradient, problem.n_planes,
-                               own[t].sums.sums.weights_gradient, own[t].room.data());
+                parts_.collect(own[t].gradient, problem.n_planes, own[t].sums.sums.weights_gradient,
+                               own[t].room.data());
                 while (turn.load(std::memory_order_acquire) != k && !interrupt.asked())
                     std::this_thread::yield();
                 if (t == 0 ? interrupt.check() : interrupt.asked()) return;
@@ -134,8 +133,7 @@ class BinnedRows {
     {
         const Index n = std::min(ROWS_PER_CODED_BLOCK, n_rows_ - first);
         const Index code_bytes = wide_ ? 2 : 1;
-        return {codes_.data() + first * parts_.n_parts() * code_bytes, padded(n, LANES), n,
-                wide_};
+        return {codes_.data() + first * parts_.n_parts() * code_bytes, padded(n, LANES), n, wide_};
     }
 
     PanelRows<float> labels(Index first) const

@@ -91,8 +91,7 @@ class SplineCoder {
             else
                 find_levels(side, x, n, cell);
             Code* to = by_part + side.part * ROWS;
-            for (Index i = 0; i < n; ++i)
-                to[i] = static_cast<Code>(to[i] + side.factor * cell[i]);
+            for (Index i = 0; i < n; ++i) to[i] = static_cast<Code>(to[i] + side.factor * cell[i]);
         }
     }
 
@@ -101,7 +100,8 @@ class SplineCoder {
     {
         const double* edges = side.edges.data();
         std::fill(cell, cell + n, 0);
-        for (auto half = static_cast<std::int32_t>((side.edges.size() + 1) / 2); half > 0; half /= 2)
+        for (auto half = static_cast<std::int32_t>((side.edges.size() + 1) / 2); half > 0;
+             half /= 2)
             for (Index i = 0; i < n; ++i) cell[i] += edges[cell[i] + half - 1] <= x[i] ? half : 0;
         const auto missing = static_cast<std::int32_t>(side.missing);
         for (Index i = 0; i < n; ++i) cell[i] = x[i] != x[i] ? missing : cell[i];

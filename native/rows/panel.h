@@ -24,8 +24,8 @@ GEOMIX_INLINE void transpose_four(const T* const row[4], T* panel, Index step)
 
 // One group: row[i] points at the first column of lane i. Lanes from n_rows on become zero.
 template <class T>
-GEOMIX_INLINE void pack_group(const T* const* row, Index n_rows, Index column_step,
-                              Index n_columns, T* panel)
+GEOMIX_INLINE void pack_group(const T* const* row, Index n_rows, Index column_step, Index n_columns,
+                              T* panel)
 {
     constexpr int n = lanes<T>;
     Index j = 0;
@@ -37,8 +37,7 @@ GEOMIX_INLINE void pack_group(const T* const* row, Index n_rows, Index column_st
                 transpose_four<T>(four, panel + j * n + i, n);
             }
     for (; j < n_columns; ++j)
-        for (int i = 0; i < n; ++i)
-            panel[j * n + i] = i < n_rows ? row[i][j * column_step] : T(0);
+        for (int i = 0; i < n; ++i) panel[j * n + i] = i < n_rows ? row[i][j * column_step] : T(0);
 }
 
 template <class T>
@@ -63,8 +62,7 @@ GEOMIX_INLINE void unpack(const From* panel, Index n_rows, Index n_columns, To* 
     constexpr int n = lanes<From>;
     for (Index i = 0; i < n_rows; ++i) {
         const From* lane = panel + (i / n) * n * n_columns + i % n;
-        for (Index j = 0; j < n_columns; ++j)
-            out[i * n_columns + j] = static_cast<To>(lane[j * n]);
+        for (Index j = 0; j < n_columns; ++j) out[i * n_columns + j] = static_cast<To>(lane[j * n]);
     }
 }
 

@@ -15,9 +15,15 @@ namespace geomix {
 template <class T>
 const TypedKernels<T>& typed_kernels();
 template <>
-inline const TypedKernels<double>& typed_kernels<double>() { return kernels().f64; }
+inline const TypedKernels<double>& typed_kernels<double>()
+{
+    return kernels().f64;
+}
 template <>
-inline const TypedKernels<float>& typed_kernels<float>() { return kernels().f32; }
+inline const TypedKernels<float>& typed_kernels<float>()
+{
+    return kernels().f32;
+}
 
 // Half of a second-level cache for the panels of one chunk, between 64 and 1024 rows.
 template <class T>
@@ -38,19 +44,14 @@ struct Planes {
     void assign(const double* vector)
     {
         std::copy(vector, vector + weights.size(), weights.begin());
-        std::copy(vector + weights.size(), vector + weights.size() + biases.size(),
-                  biases.begin());
+        std::copy(vector + weights.size(), vector + weights.size() + biases.size(), biases.begin());
     }
     Problem<T> problem() const
     {
-        return {weights.data(),
-                biases.data(),
-                class_start.data(),
-                static_cast<Index>(biases.size()),
-                n_inputs,
-                static_cast<Index>(class_start.size()) - 1,
-                sharpness,
-                label_smoothing};
+        return {weights.data(),     biases.data(),
+                class_start.data(), static_cast<Index>(biases.size()),
+                n_inputs,           static_cast<Index>(class_start.size()) - 1,
+                sharpness,          label_smoothing};
     }
 };
 
@@ -156,8 +157,7 @@ class Rows {
                    OwnedSums& total) const
     {
         const Index n = n_chunks(), room = terms_scratch(problem, chunk_groups());
-        const int n_threads =
-            threads_for(n_rows_ * n_columns_ * problem.n_planes / 2, n);
+        const int n_threads = threads_for(n_rows_ * n_columns_ * problem.n_planes / 2, n);
         Aligned<T> scratch(static_cast<std::size_t>(room * n_threads));
         if (n_threads == 1) {
             for (Index k = 0; k < n && !interrupt.check(); ++k) compute(k, total, scratch.data());

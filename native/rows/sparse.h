@@ -183,8 +183,8 @@ static void sparse_gradient(const Sparse& X, const double* slopes, Index width, 
         for (Index first = 0; first < width; first += COLUMN_STRIP) {
             const Index strip = strip_width(width, first);
             by_tiles(strip, [&](Index at, auto packs) __attribute__((always_inline)) {
-                add_row<decltype(packs)::n>(X, k, end, high, slopes + i * width + first + at,
-                                            strip, gradient + first * n_inputs + at);
+                add_row<decltype(packs)::n>(X, k, end, high, slopes + i * width + first + at, strip,
+                                            gradient + first * n_inputs + at);
             });
         }
     }
@@ -196,8 +196,8 @@ static void sparse_answer(const Model& m, const Sparse& X, const Answers& out, d
 {
     const ScoreScratch at(m, scratch);
     double* room = at.a;  // the responsibilities' place is free until there are scores
-    const auto scores = m.weight_columns.halved ? panel_scores<true, Scaled>
-                                                : panel_scores<false, Scaled>;
+    const auto scores =
+        m.weight_columns.halved ? panel_scores<true, Scaled> : panel_scores<false, Scaled>;
     scores(X, {m}, m.weight_columns, m.n_lifted, m.n_planes, m.sparse_constants, room, at.z);
     answer_scores(m, X.n_rows, out, at);
 }

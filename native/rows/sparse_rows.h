@@ -32,7 +32,10 @@ struct SparsePass {
     }
 
     template <class V>
-    static Index size(const V& v) { return static_cast<Index>(v.size()); }
+    static Index size(const V& v)
+    {
+        return static_cast<Index>(v.size());
+    }
 
     // f(place by columns, plane, column) over all weights.
     template <class F>
@@ -51,9 +54,8 @@ struct SparsePass {
     {
         const Index n_planes = size(planes.biases);
         const double* from = planes.weights.data();
-        each_weight(n_planes, [&](Index at, Index p, Index j) {
-            weights[at] = from[p * n_inputs + j];
-        });
+        each_weight(n_planes,
+                    [&](Index at, Index p, Index j) { weights[at] = from[p * n_inputs + j]; });
         for (Index p = 0; p < n_planes; ++p)
             constants[p] = planes.biases[p] - dot(from + p * n_inputs, shift.data(), n_inputs);
         return {planes.problem(), {weights.data(), width, false}, constants.data()};

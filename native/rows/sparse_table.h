@@ -50,8 +50,7 @@ class SparseTable {
     static void check_start(const Index* start, Index n_rows, Index n_entries)
     {
         check(start[0] == 0, "indptr must begin with 0.");
-        for (Index i = 0; i < n_rows; ++i)
-            check(start[i] <= start[i + 1], "indptr must not fall.");
+        for (Index i = 0; i < n_rows; ++i) check(start[i] <= start[i + 1], "indptr must not fall.");
         check(start[n_rows] <= n_entries, "indptr goes beyond the entries.");
     }
 

@@ -14,16 +14,24 @@ struct OnCacheLine {
     using value_type = T;
     OnCacheLine() = default;
     template <class U>
-    OnCacheLine(const OnCacheLine<U>&) {}
+    OnCacheLine(const OnCacheLine<U>&)
+    {
+    }
     T* allocate(std::size_t n)
     {
         return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(PACK_BYTES)));
     }
     void deallocate(T* at, std::size_t) { ::operator delete(at, std::align_val_t(PACK_BYTES)); }
     template <class U>
-    bool operator==(const OnCacheLine<U>&) const { return true; }
+    bool operator==(const OnCacheLine<U>&) const
+    {
+        return true;
+    }
     template <class U>
-    bool operator!=(const OnCacheLine<U>&) const { return false; }
+    bool operator!=(const OnCacheLine<U>&) const
+    {
+        return false;
+    }
 };
 
 template <class T>

@@ -22,17 +22,18 @@ struct Exp;
 template <>
 struct Exp<double> {
     static constexpr double lowest = -708.39, highest = 709.78;
-    static constexpr double round = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
+    static constexpr double round =
+        0x1.8p52;  // adding it leaves the nearest integer in the low bits
     static constexpr double ln2_high = 6.93147180369123816490e-01;
     static constexpr double ln2_low = 1.90821492927058770002e-10;
     static constexpr int mantissa = 52;
     static constexpr uint64_t bias = 1023;
     static constexpr int terms = 12;
     // 1/2!, 1/3!, ... 1/13!
-    static constexpr double c[terms] = {
-        1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
-        1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
-        1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    static constexpr double c[terms] = {1.0 / 2,        1.0 / 6,         1.0 / 24,
+                                        1.0 / 120,      1.0 / 720,       1.0 / 5040,
+                                        1.0 / 40320,    1.0 / 362880,    1.0 / 3628800,
+                                        1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
 };
 template <>
 struct Exp<float> {
@@ -68,8 +69,7 @@ GEOMIX_INLINE Pack<T> exponential(Pack<T> x)
     const Pack<T> one = splat<T>(T(1)), line = one + r, lost = r - (line - one);
     const Pack<T> e = line + fused(r2, fused(r, odd, even), lost);
     // 2^n: the low bits of `shifted` hold n, so n + bias goes straight into the exponent.
-    const Bits<T> exponent =
-        (reread<Bits<T>>(shifted) + splat<U>(E::bias)) << E::mantissa;
+    const Bits<T> exponent = (reread<Bits<T>>(shifted) + splat<U>(E::bias)) << E::mantissa;
     const Pack<T> grown = e * reread<Pack<T>>(exponent);
     const Pack<T> zero = splat<T>(T(0));
     const Pack<T> kept = choose_less(x, splat<T>(E::lowest), zero, grown);
@@ -105,12 +105,13 @@ struct Log<float> {
 GEOMIX_INLINE Pack<double> log_series(Pack<double> z)
 {
     const Pack<double> w = z * z;
-    const Pack<double> even = fused(w, fused(w, splat(1.531383769920937332e-01),
-                                             splat(2.222219843214978396e-01)),
-                                    splat(3.999999999940941908e-01));
+    const Pack<double> even =
+        fused(w, fused(w, splat(1.531383769920937332e-01), splat(2.222219843214978396e-01)),
+              splat(3.999999999940941908e-01));
     const Pack<double> odd =
-        fused(w, fused(w, fused(w, splat(1.479819860511658591e-01), splat(1.818357216161805012e-01)),
-                       splat(2.857142874366239149e-01)),
+        fused(w,
+              fused(w, fused(w, splat(1.479819860511658591e-01), splat(1.818357216161805012e-01)),
+                    splat(2.857142874366239149e-01)),
               splat(6.666666666666735130e-01));
     return fused(z, odd, w * even);
 }
@@ -166,8 +167,7 @@ GEOMIX_INLINE SineCosine sine_cosine(Pack<double> x)
         q = fused(q, z, splat(cosines[i]));
     }
     const Bits<double> s = reread<Bits<double>>(fused(z * r, p, r));
-    const Bits<double> c =
-        reread<Bits<double>>(fused(z, fused(z, q, splat(-0.5)), splat(1.0)));
+    const Bits<double> c = reread<Bits<double>>(fused(z, fused(z, q, splat(-0.5)), splat(1.0)));
     // Quarter turns: odd ones swap sine and cosine, the second bit flips signs.
     const Bits<double> quarter = reread<Bits<double>>(shifted), bit = splat<uint64_t>(1);
     const Bits<double> odd = splat<uint64_t>(0) - (quarter & bit), swap = (s ^ c) & odd;

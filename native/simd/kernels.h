@@ -215,8 +215,8 @@ struct CodedKernels {
                   const PanelRows<float>& labels, Sums&, float* gradient, float* scratch);
     double (*cross_entropy)(const Problem<float>&, const SplineTables&, const CodedRows&,
                             const PanelRows<float>& labels, float* scratch);
-    void (*class_scores)(const Problem<float>&, const SplineTables&, const CodedRows&,
-                         double* out, float* scratch);
+    void (*class_scores)(const Problem<float>&, const SplineTables&, const CodedRows&, double* out,
+                         float* scratch);
 };
 
 // Sums over rows of the negative log-likelihood of softmax(b s) and what its derivatives need.
@@ -238,7 +238,8 @@ struct Kernels {
     void (*contributions)(const Model&, const double* x, Index plane, double* scratch,
                           double* by_column);
     // phi = scale [cos(V w); sin(V w)] of a block of rows, row-major; scratch as for answer.
-    void (*fourier_f64)(const Model&, Strided<double> V, Index n_rows, double* phi, double* scratch);
+    void (*fourier_f64)(const Model&, Strided<double> V, Index n_rows, double* phi,
+                        double* scratch);
     void (*fourier_f32)(const Model&, Strided<double> V, Index n_rows, float* phi, double* scratch);
     // Squared distances of the rows of panels to n_centres points (n_centres, n_columns):
     // out[centre][row], as many rows as the panels have lanes.

@@ -79,19 +79,19 @@ static void multiply_by_segments(Index segment, const T* weights, const T* biase
     Index p = 0;
     const auto at = [&](Index k) { return biases ? biases + k : nullptr; };
     for (; p + widest <= n_outputs; p += widest)
-        multiply_rows<T, widest>(weights + p * n_inputs, at(p), n_inputs, segment, panel,
-                                 n_groups, out + p * n, n_outputs);
+        multiply_rows<T, widest>(weights + p * n_inputs, at(p), n_inputs, segment, panel, n_groups,
+                                 out + p * n, n_outputs);
     if constexpr (widest > 4)
         for (; p + 4 <= n_outputs; p += 4)
-            multiply_rows<T, 4>(weights + p * n_inputs, at(p), n_inputs, segment, panel,
-                                 n_groups, out + p * n, n_outputs);
+            multiply_rows<T, 4>(weights + p * n_inputs, at(p), n_inputs, segment, panel, n_groups,
+                                out + p * n, n_outputs);
     if constexpr (widest > 2)
         for (; p + 2 <= n_outputs; p += 2)
-            multiply_rows<T, 2>(weights + p * n_inputs, at(p), n_inputs, segment, panel,
-                                 n_groups, out + p * n, n_outputs);
+            multiply_rows<T, 2>(weights + p * n_inputs, at(p), n_inputs, segment, panel, n_groups,
+                                out + p * n, n_outputs);
     for (; p < n_outputs; ++p)
-        multiply_rows<T, 1>(weights + p * n_inputs, at(p), n_inputs, segment, panel,
-                                 n_groups, out + p * n, n_outputs);
+        multiply_rows<T, 1>(weights + p * n_inputs, at(p), n_inputs, segment, panel, n_groups,
+                            out + p * n, n_outputs);
 }
 
 template <class T>
@@ -136,8 +136,7 @@ GEOMIX_INLINE void gradient_tile(const T* G, Index n_planes, const T* X, Index n
         }
     } else {
 #pragma GCC unroll 16
-        for (int q = 0; q < P * J; ++q)
-            *to(q) += static_cast<double>(sum_of_lanes<T>(at(q)));
+        for (int q = 0; q < P * J; ++q) *to(q) += static_cast<double>(sum_of_lanes<T>(at(q)));
     }
 }
 

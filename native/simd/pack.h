@@ -31,14 +31,12 @@ struct Register;
 template <>
 struct Register<double> {
     typedef double type __attribute__((vector_size(GEOMIX_BYTES)));
-    typedef double loose
-        __attribute__((vector_size(GEOMIX_BYTES), aligned(8), may_alias));
+    typedef double loose __attribute__((vector_size(GEOMIX_BYTES), aligned(8), may_alias));
 };
 template <>
 struct Register<float> {
     typedef float type __attribute__((vector_size(GEOMIX_BYTES)));
-    typedef float loose
-        __attribute__((vector_size(GEOMIX_BYTES), aligned(4), may_alias));
+    typedef float loose __attribute__((vector_size(GEOMIX_BYTES), aligned(4), may_alias));
 };
 template <>
 struct Register<uint64_t> {
@@ -216,12 +214,12 @@ struct Fill<typename Register<T>::type, T> {
         if constexpr (n == 2) return typename Register<T>::type{value, value};
         if constexpr (n == 4) return typename Register<T>::type{value, value, value, value};
         if constexpr (n == 8)
-            return typename Register<T>::type{value, value, value, value,
-                                              value, value, value, value};
+            return
+                typename Register<T>::type{value, value, value, value, value, value, value, value};
         if constexpr (n == 16)
-            return typename Register<T>::type{value, value, value, value, value, value,
-                                              value, value, value, value, value, value,
-                                              value, value, value, value};
+            return
+                typename Register<T>::type{value, value, value, value, value, value, value, value,
+                                           value, value, value, value, value, value, value, value};
     }
 };
 template <class H, class T>

@@ -75,8 +75,7 @@ class AdamEpoch {
                 buffers_.back().X.resize(n * epoch.n_inputs_);
                 buffers_.back().y.resize(n);
                 buffers_.back().weight.resize(n);
-                buffers_.back().scratch.resize(
-                    terms_scratch(problem, n / rows_in_group<T>));
+                buffers_.back().scratch.resize(terms_scratch(problem, n / rows_in_group<T>));
             }
         }
 

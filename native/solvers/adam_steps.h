@@ -8,7 +8,7 @@ namespace geomix {
 struct AdamSettings {
     Index batch_size;
     double learning_rate, l2, usage_beta, usage_delta;
-    double usage_decay;  // 0: usage of the batch alone
+    double usage_decay;                 // 0: usage of the batch alone
     double clip_norm, max_weight_norm;  // 0: no limit
     double shrink_to_mean;
     double mean_decay = 0.9, square_decay = 0.999, epsilon = 1e-8;
@@ -24,8 +24,8 @@ class AdamSteps {
   public:
     AdamSteps(std::vector<std::int32_t> class_start, Index n_inputs, const AdamSettings& settings,
               AdamState& state)
-        : class_start_(std::move(class_start)), n_planes_(class_start_.back()),
-          n_inputs_(n_inputs), settings_(settings), state_(state),
+        : class_start_(std::move(class_start)), n_planes_(class_start_.back()), n_inputs_(n_inputs),
+          settings_(settings), state_(state),
           gradient_(static_cast<std::size_t>(n_planes_ * (n_inputs + 1))),
           coefficients_(static_cast<std::size_t>(n_planes_))
     {
@@ -51,8 +51,8 @@ class AdamSteps {
         }
         double value = penalised(total, state_.vector, coefficients_.data(), n_planes_, n_inputs_,
                                  gradient_.data());
-        value += shrinkage_term(settings_.shrink_to_mean, state_.vector, coefficients_.data(), class_start_,
-                          n_inputs_, gradient_.data());
+        value += shrinkage_term(settings_.shrink_to_mean, state_.vector, coefficients_.data(),
+                                class_start_, n_inputs_, gradient_.data());
         clip();
         step();
         cap_norms();

@@ -60,8 +60,8 @@ inline Index draw_row(const Vector& mass, double draw)
 }
 
 // Rows to start from: each next one is the best of `n_trials` draws by squared distance.
-inline Vector seed_centres(const Points& points, const double* weight, Index k,
-                           const double* draws, Index n_trials)
+inline Vector seed_centres(const Points& points, const double* weight, Index k, const double* draws,
+                           Index n_trials)
 {
     const Index n = points.n_rows(), d = points.n_columns();
     Vector centres(static_cast<std::size_t>(k * d));
@@ -99,8 +99,7 @@ inline void nearest(const Points& points, const Vector& centres, Index k, Vector
     for (Index i = 0; i < n; ++i) labels[i] = 0, squared[i] = work[i];
     for (Index c = 1; c < k; ++c)
         for (Index i = 0; i < n; ++i)
-            if (work[c * stride + i] < squared[i])
-                squared[i] = work[c * stride + i], labels[i] = c;
+            if (work[c * stride + i] < squared[i]) squared[i] = work[c * stride + i], labels[i] = c;
 }
 
 // Weighted means; a cluster left without weight moves to the row farthest from its centre.

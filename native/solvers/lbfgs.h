@@ -100,9 +100,8 @@ class Lbfgs {
     {
         const double slope = dot(gradient_, direction_);
         if (!(slope < 0.0)) return {true, false, value_};
-        const double first = memory_.empty()
-                                 ? std::min(1.0, 1.0 / std::sqrt(dot(direction_, direction_)))
-                                 : 1.0;
+        const double first =
+            memory_.empty() ? std::min(1.0, 1.0 / std::sqrt(dot(direction_, direction_))) : 1.0;
         Point low{0.0, value_, slope}, high{0.0, 0.0, 0.0}, now{};
         bool bracketed = false;
         double t = first;
@@ -134,8 +133,7 @@ class Lbfgs {
         double t = a.t + 0.5 * width;
         if (std::isfinite(b.value) && std::isfinite(b.slope) && under >= 0.0) {
             const double d2 = std::copysign(std::sqrt(under), width);
-            const double cubic =
-                b.t - width * (b.slope + d2 - d1) / (b.slope - a.slope + 2.0 * d2);
+            const double cubic = b.t - width * (b.slope + d2 - d1) / (b.slope - a.slope + 2.0 * d2);
             if (std::isfinite(cubic)) t = cubic;
         }
         const double edge = 0.1 * width;

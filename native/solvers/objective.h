@@ -31,9 +31,10 @@ inline double penalised(const OwnedSums& terms, const double* vector, const doub
 }
 
 // What the shrink_to_mean changes in the value, its gradient added to `gradient`.
-inline double shrinkage_term(double shrink_to_mean, const double* vector, const double* coefficients,
-                       const std::vector<std::int32_t>& class_start, Index n_inputs,
-                       double* gradient)
+inline double shrinkage_term(double shrink_to_mean, const double* vector,
+                             const double* coefficients,
+                             const std::vector<std::int32_t>& class_start, Index n_inputs,
+                             double* gradient)
 {
     if (shrink_to_mean == 0.0) return 0.0;
     double value = 0.0;
