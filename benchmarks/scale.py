@@ -97,6 +97,7 @@ def timed(ask: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
 def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
     """Processor seconds of the survey, of writing the scratch file, and of one pass over it."""
     from geomix.out_of_core.feature_map import known_from, way_for
+
     from geomix.out_of_core.files import FileSource, _found
 
     estimator = GeometricMixtureClassifier(**SETTINGS)
@@ -264,8 +265,9 @@ def boosted_on_two(name: str) -> str:
 
 
 def _pass_seconds(client: Any, X: Any, y: Any) -> float:
-    from geomix.dask import DaskSource, _Cluster, _parts
     from geomix.out_of_core.feature_map import known_from, way_for
+
+    from geomix.dask import DaskSource, _Cluster, _parts
 
     with _Cluster(client, 60.0) as cluster:
         source = DaskSource(cluster, _parts(X, y, None))

@@ -34,6 +34,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 from geomix import GeometricMixture, GeometricMixtureClassifier, datasets  # noqa: E402
 from geomix.core import kernel  # noqa: E402
 from geomix.core.adam import adam_start  # noqa: E402
+from geomix.core.feature_map import FeatureMap  # noqa: E402
 from geomix.core.lifts import IdentityLift, fit_standardize  # noqa: E402
 from geomix.core.planes import Planes, class_starts  # noqa: E402
 from geomix.core.predictors import NumpyPredictor  # noqa: E402
@@ -315,9 +316,9 @@ def sparse() -> list[str]:
         standardize = fit_standardize(X, weight, kept)
         U, names = standardize(X), tuple(map(str, range(n_columns)))
         model = GeometricMixture(
-            np.arange(10), names, standardize, IdentityLift(len(kept)), planes, 6.0
+            np.arange(10), names, FeatureMap(standardize, IdentityLift(len(kept))), planes, 6.0
         )
-        numpy = NumpyPredictor(standardize, model.lift, planes, 6.0, 1.0)
+        numpy = NumpyPredictor(model.feature_map, planes, 6.0, 1.0)
         theirs, ours = kernel.NumpyRows(U, y, weight), kernel.training_rows(U, y, weight)
         for work, ask, base in (
             ("loss and gradient", ours.terms, theirs.terms),

@@ -94,9 +94,9 @@ def with_pairs():
     rng = np.random.default_rng(0)
     start = class_starts([2, 2])
     weights = rng.normal(size=(4, lift.n_outputs))
-    return Case(
-        replace(case.model, lift=lift, planes=Planes(weights, rng.normal(size=4), start)), case.rows
-    )
+    planes = Planes(weights, rng.normal(size=4), start)
+    feature_map = case.model.feature_map.with_lift(lift)
+    return Case(replace(case.model, feature_map=feature_map, planes=planes), case.rows)
 
 
 def constant():

@@ -81,12 +81,14 @@ def test_sums_are_those_of_the_kernel(rng, library, per_class):
 @LIBRARIES
 def test_a_committee_is_answered_as_well(rng, library):
     from geomix import GeometricMixture
+    from geomix.core.feature_map import FeatureMap
     from geomix.core.lifts import IdentityLift, Standardize
     from geomix.core.planes import ensemble
 
     planes = ensemble([random_planes(rng, [2, 3], 4) for _ in range(3)])
     way = Standardize(np.arange(4), np.zeros(4), np.ones(4), None, 4)
-    model = GeometricMixture(np.arange(2), tuple("abcd"), way, IdentityLift(4), planes, 5.0, 1.3)
+    linear = FeatureMap(way, IdentityLift(4))
+    model = GeometricMixture(np.arange(2), tuple("abcd"), linear, planes, 5.0, 1.3)
     X = rng.standard_normal((30, 4))
     for what in array_api.ANSWERS:
         ours = array_api.to_numpy(getattr(model, what)(library()(X)))

@@ -7,6 +7,7 @@ import pytest
 from reading_models import ADDITIVE, fitted
 
 from geomix import GeometricMixture
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import NoShapes, additive
@@ -102,7 +103,7 @@ def test_the_exact_hard_radius_is_the_distance_to_the_nearest_hard_change(norm):
     standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
     planes = Planes(2 * rng.standard_normal((5, 2)), rng.standard_normal(5), np.array([0, 3, 5]))
     model = GeometricMixture(
-        np.array(["a", "b"]), ("u", "v"), standardize, IdentityLift(2), planes, 6.0
+        np.array(["a", "b"]), ("u", "v"), FeatureMap(standardize, IdentityLift(2)), planes, 6.0
     )
     side = np.linspace(-6.0, 6.0, 601)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -184,7 +185,7 @@ def test_intervals_of_two_classes_with_one_plane_each_are_reached():
     standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
     planes = Planes(np.array([[1.0, 2.0], [-1.0, 0.5]]), np.zeros(2), np.array([0, 1, 2]))
     model = GeometricMixture(
-        np.array(["a", "b"]), ("u", "v"), standardize, IdentityLift(2), planes, 6.0, 1.5
+        np.array(["a", "b"]), ("u", "v"), FeatureMap(standardize, IdentityLift(2)), planes, 6.0, 1.5
     )
     row = np.array([[0.3, -0.2]])
     told = model.probability_intervals(row, {"u": 0.1, "v": 0.2})

@@ -357,9 +357,9 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
             np.testing.assert_array_equal(
                 some.clusters.plane_of_row, whole.clusters.plane_of_row[at]
             )
-    assert some.features("fourier").lift.n_outputs == 2 * 4
-    np.testing.assert_allclose(some.standardize(some.encoded.X), some.rows.X)
-    np.testing.assert_allclose(some.standardize(some.encoded_held_out.X), some.held_out.X)
+    assert some.features("fourier").feature_map.n_outputs == 2 * 4
+    np.testing.assert_allclose(some.linear.standardize(some.encoded.X), some.rows.X)
+    np.testing.assert_allclose(some.linear.standardize(some.encoded_held_out.X), some.held_out.X)
 
 
 def test_a_probe_may_lack_a_rare_class(monkeypatch):

@@ -9,6 +9,7 @@ from reading_models import ADDITIVE, fitted
 from scipy.optimize import linprog, minimize
 
 from geomix import GeometricMixture
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import NoShapes, additive
@@ -142,7 +143,7 @@ def test_it_is_as_near_as_a_grid_of_two_columns():
             rng.standard_normal((5, 2)) * 2, rng.standard_normal(5), np.array([0, 3, 5])
         )
         model = GeometricMixture(
-            np.array(["a", "b"]), ("u", "v"), standardize, IdentityLift(2), planes, 6.0
+            np.array(["a", "b"]), ("u", "v"), FeatureMap(standardize, IdentityLift(2)), planes, 6.0
         )
         row = rng.standard_normal(2)
         found = model.counterfactual(row)

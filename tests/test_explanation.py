@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.diagnostics import plane_usage, responsibility_concentration, top_columns
@@ -16,7 +17,11 @@ def known():
     weights = np.array([[5.0, 0.0], [-5.0, 0.0], [0.0, 0.5]])
     planes = Planes(weights, np.array([-5.0, -5.0, 0.0]), np.array([0, 2, 3]))
     return GeometricMixture(
-        np.array(["a", "b"]), ("left", "idle", "up"), standardize, IdentityLift(2), planes, 6.0
+        np.array(["a", "b"]),
+        ("left", "idle", "up"),
+        FeatureMap(standardize, IdentityLift(2)),
+        planes,
+        6.0,
     )
 
 

@@ -12,9 +12,9 @@ from geomix.core.objective import batch_terms
 from geomix.core.row_sums import PartSums, Remembered, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core import sampling, survey
-from geomix.out_of_core.feature_map import feature_map_of, known_from
 from geomix.out_of_core.fit import MemorySource, fit_estimator, in_parts
 from geomix.out_of_core.moments import moments_of
+from geomix.out_of_core.part_reader import known_from, part_reader_of
 from geomix.out_of_core.sampling import chosen_rows, row_keys
 from geomix.out_of_core.survey import Part, survey_part
 from geomix.table.category_levels import learn_schema
@@ -142,11 +142,11 @@ def test_a_survey_expands_and_scales_as_a_fit_in_memory_does(rng):
     ours = GeometricMixtureClassifier(**FIXED | {"n_planes": 1}).fit(frame, y).model_
     found = surveyed(frame, y, [300, 600])
     known = known_from(found, GeometricMixtureClassifier(**FIXED).settings())
-    assert known.expand.shows.tolist() == ours.expand.shows.tolist()
-    assert known.expand.column_of.tolist() == ours.expand.column_of.tolist()
-    assert known.standardize.kept.tolist() == ours.standardize.kept.tolist()
-    np.testing.assert_allclose(known.standardize.mean, ours.standardize.mean, atol=1e-13)
-    np.testing.assert_allclose(known.standardize.scale, ours.standardize.scale, rtol=1e-12)
+    assert known.linear.expand.shows.tolist() == ours.expand.shows.tolist()
+    assert known.linear.expand.column_of.tolist() == ours.expand.column_of.tolist()
+    assert known.linear.standardize.kept.tolist() == ours.standardize.kept.tolist()
+    np.testing.assert_allclose(known.linear.standardize.mean, ours.standardize.mean, atol=1e-13)
+    np.testing.assert_allclose(known.linear.standardize.scale, ours.standardize.scale, rtol=1e-12)
 
 
 def test_the_sample_is_uniform_and_the_same_for_every_partitioning(rng, monkeypatch):
@@ -222,10 +222,8 @@ def whole_way(X, y, lift, rng):
     settings = FIXED | {"lift": lift, "n_frequencies": 32, "gamma": 0.1, "shrink_to_mean": 0.0}
     model = fit(X, y, **settings, max_iter=3).model_
     found = surveyed(X, y, [])
-    feature_map = feature_map_of(
-        found, model.expand, model.standardize, model.lift, None, exact=True
-    )
-    return feature_map, random_planes(rng, [2, 1, 3], model.lift.n_outputs, 0.3)
+    reader = part_reader_of(found, model.feature_map, None, exact=True)
+    return reader, random_planes(rng, [2, 1, 3], model.lift.n_outputs, 0.3)
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())

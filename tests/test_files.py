@@ -19,8 +19,8 @@ import geomix
 import geomix.tablefile
 from geomix import GeometricMixtureClassifier, SchemaError, fit_files
 from geomix.out_of_core import files, sampling
-from geomix.out_of_core.feature_map import StoredRows
 from geomix.out_of_core.fit import MemorySource, fit_estimator
+from geomix.out_of_core.part_reader import StoredRows
 from geomix.out_of_core.scratch import Scratch
 from geomix.out_of_core.survey import Part
 

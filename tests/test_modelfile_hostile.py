@@ -619,8 +619,10 @@ def test_loading_a_large_model_takes_at_most_three_times_its_size(lift, tmp_path
     model = geomix.GeometricMixture(
         like.classes,
         tuple(f"x{j}" for j in range(n_columns)),
-        standardize,
-        geomix.core.lifts.IdentityLift(n_columns) if lift == "linear" else fourier,
+        geomix.core.feature_map.FeatureMap(
+            standardize,
+            geomix.core.lifts.IdentityLift(n_columns) if lift == "linear" else fourier,
+        ),
         geomix.core.planes.Planes(
             rng.normal(size=(n_planes, n_inputs)), rng.normal(size=n_planes),
             np.array([0, 1, 2, n_planes]),

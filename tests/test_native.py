@@ -15,7 +15,8 @@ import pytest
 from geomix import GeometricMixture
 from geomix.core import clustering, kernel, objective
 from geomix.core.calibration import calibrate
-from geomix.core.lifts import FourierLift, IdentityLift, PassThrough, Standardize, draw_fourier
+from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import FourierLift, IdentityLift, Standardize, draw_fourier, pass_through
 from geomix.core.planes import Planes, class_starts, ensemble
 from geomix.core.predictors import NumpyPredictor, NumpyScorer
 from geomix.core.spline import fit_spline
@@ -53,7 +54,7 @@ def some_model(kind, n_columns=13, per_class=(2, 1, 5), seed=0):
     if "fourier" in kind:
         lift = draw_fourier(standardize.n_outputs, 21, 0.3, True, rng)
     if "spline" in kind:
-        standardize = PassThrough(n_columns)
+        standardize = pass_through(n_columns)
         X = 2.0 * rng.standard_normal((500, n_columns))
         X[:, 3:5] = np.round(X[:, 3:5])
         pairs = ((0, 1), (5, 4), (2, 2))
@@ -62,13 +63,11 @@ def some_model(kind, n_columns=13, per_class=(2, 1, 5), seed=0):
     planes = ensemble(members) if n_members > 1 else members[0]
     labels = np.array([f"c{i}" for i in range(len(per_class))])
     columns = tuple(f"x{j}" for j in range(n_columns))
-    return GeometricMixture(labels, columns, standardize, lift, planes, 6.0, 1.3)
+    return GeometricMixture(labels, columns, FeatureMap(standardize, lift), planes, 6.0, 1.3)
 
 
 def reference(model):
-    return NumpyPredictor(
-        model.standardize, model.lift, model.planes, model.sharpness, model.temperature
-    )
+    return NumpyPredictor(model.feature_map, model.planes, model.sharpness, model.temperature)
 
 
 # --- training terms ---
@@ -275,7 +274,9 @@ def test_short_numbers_score_one_row_like_long_ones(n_frequencies, n_planes):
     for lift in (short_lift, nudged):  # held as halves, and whole
         planes = some_planes([n_planes, 2], lift.n_outputs, rng)
         standardize = Standardize(np.arange(5), np.zeros(5), np.ones(5), None, 5)
-        model = GeometricMixture(np.arange(2), tuple("abcde"), standardize, lift, planes, 6.0)
+        model = GeometricMixture(
+            np.arange(2), tuple("abcde"), FeatureMap(standardize, lift), planes, 6.0
+        )
         X = rng.standard_normal((20, 5))
         answers = np.array([model.scorer()(row) for row in X])
         assert np.array_equal(answers, model.predict_proba(X))
@@ -444,7 +445,9 @@ def test_a_multiply_add_is_rounded_once():
     standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
     planes = some_planes([2, 1], 2, rng)
     planes = Planes(planes.weights, np.zeros(3), planes.class_start)
-    model = GeometricMixture(np.arange(2), ("a", "b"), standardize, IdentityLift(2), planes, 6.0)
+    model = GeometricMixture(
+        np.arange(2), ("a", "b"), FeatureMap(standardize, IdentityLift(2)), planes, 6.0
+    )
     Z = model.plane_scores(X)
     for x, z in zip(X, Z, strict=True):
         for w, ours in zip(planes.weights, z, strict=True):

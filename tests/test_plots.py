@@ -22,6 +22,7 @@ from shapes import planes_per_class, random_planes, seeds
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core.calibration import expected_calibration_error, reliability_curve
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.explain.diagnostics import plane_usage
 from geomix.plots import (
@@ -45,8 +46,10 @@ def random_model(seed, per_class, n_columns=2):
     return GeometricMixture(
         classes=np.array([f"class {c}" for c in range(len(per_class))]),
         columns=tuple(f"column {j}" for j in range(n_columns)),
-        standardize=Standardize(np.arange(n_columns), mean, scale, None, n_columns),
-        lift=IdentityLift(n_columns),
+        feature_map=FeatureMap(
+            Standardize(np.arange(n_columns), mean, scale, None, n_columns),
+            IdentityLift(n_columns),
+        ),
         planes=random_planes(rng, per_class, n_columns, size=3.0),
         sharpness=6.0,
         temperature=0.7,
@@ -166,8 +169,7 @@ def test_two_planes_make_one_facet_where_logistic_regression_has_its_line():
     model = GeometricMixture(
         np.array([0, 1]),
         ("a", "b"),
-        Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2),
-        IdentityLift(2),
+        FeatureMap(Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2), IdentityLift(2)),
         type(planes)(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.5]), planes.class_start),
         sharpness=6.0,
     )

@@ -10,7 +10,8 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_wine
 
 from geomix import GeometricMixture
-from geomix.core.lifts import IdentityLift, PassThrough, Standardize
+from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import IdentityLift, Standardize, pass_through
 from geomix.core.planes import Planes
 from geomix.core.spline import fit_spline
 from geomix.explain import findings
@@ -123,7 +124,12 @@ def test_a_column_that_does_not_count_contributes_nothing():
     standardize = Standardize(np.array([0, 2]), np.zeros(2), np.ones(2), None, 3)
     planes = Planes(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0.5, 0.0]), np.array([0, 1, 2]))
     model = GeometricMixture(
-        np.array(["a", "b"]), ("u", "v", "w"), standardize, IdentityLift(2), planes, 6.0, 2.0
+        np.array(["a", "b"]),
+        ("u", "v", "w"),
+        FeatureMap(standardize, IdentityLift(2)),
+        planes,
+        6.0,
+        2.0,
     )
     told = model.explain_local(np.array([[3.0, 9.0, 1.0]]))
     np.testing.assert_allclose(told.contributions, [[1.5, 0.0, -1.0]])
@@ -158,7 +164,9 @@ def test_a_pairs_share_goes_half_and_half_and_its_geometry_is_refused():
         rng.standard_normal((5, lift.n_outputs)), rng.standard_normal(5), np.array([0, 2, 3, 5])
     )
     names = ("a", "b", "c", "d")
-    model = GeometricMixture(np.arange(3), names, PassThrough(4), lift, planes, 6.0, 0.7)
+    model = GeometricMixture(
+        np.arange(3), names, FeatureMap(pass_through(4), lift), planes, 6.0, 0.7
+    )
     told = model.explain_local(X[:, :4])
     total = told.contributions.sum(axis=1) + told.bias + told.pooling
     np.testing.assert_allclose(total, told.margin, atol=1e-9)
@@ -362,8 +370,7 @@ def _three_planes(second):
     return GeometricMixture(
         np.array(["a", "b"]),
         ("u", "v"),
-        Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2),
-        IdentityLift(2),
+        FeatureMap(Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2), IdentityLift(2)),
         planes,
         6.0,
     )
@@ -379,8 +386,7 @@ def test_an_idle_plane_a_twin_and_an_unused_column_are_found_and_can_be_silenced
     weak = GeometricMixture(
         idle.classes,
         idle.columns,
-        idle.standardize,
-        idle.lift,
+        idle.feature_map,
         Planes(idle.planes.weights, np.array([0.0, -50.0, 0.0]), idle.planes.class_start),
         6.0,
     )
@@ -449,8 +455,7 @@ def test_hostile_names_stay_text():
     model = GeometricMixture(
         np.array(["<i>", "b", "c"]),
         evil,
-        base.standardize,
-        base.lift,
+        base.feature_map,
         base.planes,
         base.sharpness,
     )

@@ -8,6 +8,7 @@ import pytest
 from reading_models import ADDITIVE, fitted
 
 from geomix import GeometricMixture
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import additive
@@ -21,7 +22,9 @@ def two_columns(weights, biases, start):
     standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
     planes = Planes(np.array(weights, dtype=float), np.array(biases, dtype=float), np.array(start))
     labels = np.array(list("abcdef"))[: len(start) - 1]
-    return GeometricMixture(labels, ("u", "v"), standardize, IdentityLift(2), planes, 6.0)
+    return GeometricMixture(
+        labels, ("u", "v"), FeatureMap(standardize, IdentityLift(2)), planes, 6.0
+    )
 
 
 @pytest.mark.parametrize("name", LINEAR)

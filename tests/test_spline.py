@@ -20,7 +20,8 @@ from shapes import central_differences
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core import kernel, objective
-from geomix.core.lifts import PassThrough
+from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import pass_through
 from geomix.core.planes import Planes, class_starts, ensemble
 from geomix.core.predictors import NumpyPredictor, NumpyScorer
 from geomix.core.spline import Binned, Curve, Levels, SplineLift, fit_spline
@@ -434,7 +435,9 @@ MEMBERS = pytest.mark.parametrize("n_members", [1, 3])
 def model_over(lift, planes):
     labels = np.array([f"c{i}" for i in range(planes.n_classes)])
     names = tuple(f"x{j}" for j in range(lift.n_columns))
-    return GeometricMixture(labels, names, PassThrough(lift.n_columns), lift, planes, 6.0, 1.3)
+    return GeometricMixture(
+        labels, names, FeatureMap(pass_through(lift.n_columns), lift), planes, 6.0, 1.3
+    )
 
 
 def some_model(rng, n_members=1, per_class=(2, 1, 5), pairs=PAIRS["pairs"]):
@@ -454,9 +457,7 @@ def odd_rows(rng):
 
 
 def reference(model):
-    return NumpyPredictor(
-        model.standardize, model.lift, model.planes, model.sharpness, model.temperature
-    )
+    return NumpyPredictor(model.feature_map, model.planes, model.sharpness, model.temperature)
 
 
 @MEMBERS

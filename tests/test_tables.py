@@ -408,9 +408,7 @@ def test_a_number_missing_at_predict_alone_counts_as_the_mean(wine, lift):
     if lift == "linear":
         assert score.explain(rows[0]).contributions[3] == 0.0
     model = clf.model_
-    by_numpy = NumpyPredictor(
-        model.standardize, model.lift, model.planes, model.sharpness, model.temperature
-    )
+    by_numpy = NumpyPredictor(model.feature_map, model.planes, model.sharpness, model.temperature)
     np.testing.assert_allclose(by_numpy.predict_proba(rows), expected, atol=1e-12)
 
 

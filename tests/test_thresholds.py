@@ -8,6 +8,7 @@ import pytest
 from reading_models import ADDITIVE, fitted
 
 from geomix import GeometricMixture
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import NoShapes, additive
@@ -69,7 +70,7 @@ def test_all_flips_of_several_planes_are_found_however_far():
     biases = np.array([-2.0, -2.0, 0.0, -3000.0, -3000.0])
     planes = Planes(weights, biases, np.array([0, 2, 5]))
     model = GeometricMixture(
-        np.array(["a", "b"]), ("u",), standardize, IdentityLift(1), planes, 6.0
+        np.array(["a", "b"]), ("u",), FeatureMap(standardize, IdentityLift(1)), planes, 6.0
     )
     told = model.thresholds([0.5], "u")
     np.testing.assert_allclose(told.flips, [-1499.0, -2.0, 2.0, 1499.0], atol=0.1)
@@ -81,7 +82,7 @@ def test_a_column_without_weight_has_no_threshold():
     standardize = Standardize(np.arange(2), np.zeros(2), np.ones(2), None, 2)
     planes = Planes(np.array([[1.0, 0.5], [-1.0, 0.5]]), np.zeros(2), np.array([0, 1, 2]))
     model = GeometricMixture(
-        np.array(["a", "b"]), ("u", "v"), standardize, IdentityLift(2), planes, 6.0
+        np.array(["a", "b"]), ("u", "v"), FeatureMap(standardize, IdentityLift(2)), planes, 6.0
     )
     told = model.thresholds([1.0, 0.0], "v")
     assert told.flips == ()

@@ -25,8 +25,8 @@ from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums, tree_sum
 from geomix.estimator import GeometricMixtureClassifier
 from geomix.model import GeometricMixture
-from geomix.out_of_core.feature_map import FeatureMap, StoredRows
 from geomix.out_of_core.fit import fit_estimator
+from geomix.out_of_core.part_reader import PartReader, StoredRows
 from geomix.out_of_core.survey import Part, Survey, survey_part
 
 try:
@@ -214,20 +214,18 @@ def _surveyed(part: Part, offset: int, seed: int, categorical_features: Any) -> 
         return survey_part(part, offset, seed, categorical_features)
 
 
-def _stored(feature_map: FeatureMap, part: Part) -> StoredRows:
+def _stored(reader: PartReader, part: Part) -> StoredRows:
     with kernel.one_thread():
-        return feature_map.stored(part)
+        return reader.stored(part)
 
 
-def _terms(feature_map: FeatureMap, rows: StoredRows, at: tuple[Any, ...]) -> BatchTerms | None:
+def _terms(reader: PartReader, rows: StoredRows, at: tuple[Any, ...]) -> BatchTerms | None:
     weights, biases, class_start, sharpness, label_smoothing = at
     if len(rows) == 0:
         return None
     planes = Planes(weights, biases, class_start)
     with kernel.one_thread():
-        return tree_sum(
-            b.terms(planes, sharpness, label_smoothing) for b in feature_map.blocks(rows)
-        )
+        return tree_sum(b.terms(planes, sharpness, label_smoothing) for b in reader.blocks(rows))
 
 
 def _added(*parts: Any) -> Any:
@@ -391,9 +389,9 @@ class DaskSource:
         return survey
 
     @contextlib.contextmanager
-    def sums(self, feature_map: FeatureMap) -> Iterator[Sums]:
+    def sums(self, reader: PartReader) -> Iterator[Sums]:
         cluster = self._cluster
-        carried = cluster.task(_as_is, feature_map)
+        carried = cluster.task(_as_is, reader)
         stored = cluster.map(_stored, [carried] * len(self._parts), self._parts)
         # Once stored, the raw partitions may leave the workers' memory.
         self._parts = []
@@ -403,18 +401,16 @@ class DaskSource:
 class _DaskSums:
     """The sums of all partitions: one task each, then a tree."""
 
-    def __init__(self, cluster: _Cluster, feature_map: Any, stored: list[Any]) -> None:
+    def __init__(self, cluster: _Cluster, reader: Any, stored: list[Any]) -> None:
         self._cluster = cluster
-        self._feature_map = feature_map
+        self._reader = reader
         self._stored = stored
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
         numbers = planes.weights, planes.biases, planes.class_start, sharpness, label_smoothing
         at = self._cluster.task(_as_is, numbers)
         n_parts = len(self._stored)
-        each = self._cluster.map(
-            _terms, [self._feature_map] * n_parts, self._stored, [at] * n_parts
-        )
+        each = self._cluster.map(_terms, [self._reader] * n_parts, self._stored, [at] * n_parts)
         total: BatchTerms = self._cluster.result(self._cluster.added(each))
         return total
 

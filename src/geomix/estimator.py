@@ -297,12 +297,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 GeometricMixture(
                     classes,
                     schema.names,
-                    snapshot.standardize,
-                    snapshot.lift,
+                    snapshot.feature_map,
                     snapshot.planes,
                     float(settings.sharpness),
                     schema=schema,
-                    expand=snapshot.expand,
                 )
             )
 

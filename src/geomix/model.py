@@ -20,10 +20,11 @@ import numpy as np
 
 from geomix.arrays import FloatArray, Matrix
 from geomix.core import array_api, kernel
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import Lift, Standardize, short
 from geomix.core.planes import Planes
 from geomix.core.predictors import Predictor, Scorer, TableScorer
-from geomix.table.one_hot import Expand, expanded
+from geomix.table.one_hot import Expand
 from geomix.table.row_views import all_rows, blocks
 from geomix.table.schema import Schema
 
@@ -48,10 +49,10 @@ class GeometricMixture:
     ----------
     classes : (n_classes,) labels, in the order of the probability columns
     columns : names of the input columns
-    table, expand : what the columns are, and the 0/1 columns made of categories and of missing
-        cells; ``expand`` is None where there were none
-    standardize, lift : the way from a raw row to the working features
+    feature_map : from an encoded row to the working features: ``expand`` (None where no column
+        has categories or missing cells), ``standardize`` and ``lift``
     planes : scores over the working features
+    table : names, kinds and levels of the columns
     sharpness : k of the soft-OR;  temperature : T of the calibrated posterior
     training : what is known of the training, plain values by name;  edits : what was changed by
         hand since, in order. Neither changes an answer; both are kept in the model's file
@@ -59,13 +60,11 @@ class GeometricMixture:
 
     classes: Any
     columns: tuple[str, ...]
-    standardize: Standardize
-    lift: Lift
+    feature_map: FeatureMap
     planes: Planes
     sharpness: float
     temperature: float = 1.0
     schema: Schema | None = None
-    expand: Expand | None = None
     training: Mapping[str, Any] | None = None
     edits: tuple[Mapping[str, Any], ...] = ()
 
@@ -73,6 +72,18 @@ class GeometricMixture:
         if self.lift.kind == "fourier":  # its frequencies are short since they were drawn
             planes = replace(self.planes, weights=short(self.planes.weights))
             object.__setattr__(self, "planes", planes)
+
+    @property
+    def standardize(self) -> Standardize:
+        return self.feature_map.standardize
+
+    @property
+    def lift(self) -> Lift:
+        return self.feature_map.lift
+
+    @property
+    def expand(self) -> Expand | None:
+        return self.feature_map.expand
 
     @property
     def n_features(self) -> int:
@@ -133,7 +144,7 @@ class GeometricMixture:
             return answers_of(encoded)
         if len(encoded) == 0:
             return answers_of(self.expand(encoded))
-        parts = blocks(expanded(all_rows(encoded), self.expand))
+        parts = blocks(self.feature_map.expanded(all_rows(encoded)))
         return np.concatenate([answers_of(block) for _, block in parts])
 
     def scorer(self) -> Scorer:
@@ -145,17 +156,14 @@ class GeometricMixture:
         missing number. A table with categories or missing values takes raw cells, with None
         for missing ones, or a dict by column name.
         """
-        score = kernel.scorer(
-            self._predictor, self.classes, self.standardize, self.lift, self.planes
-        )
+        score = kernel.scorer(self._predictor, self.classes, self.feature_map, self.planes)
         if self.schema is None or (self.expand is None and not self.schema.has_categories):
             return score
         return TableScorer(self.schema, self.expand, score)
 
     def lifted(self, X: Any) -> Matrix:
         """Working features phi(x), (n_rows, n_lifted)."""
-        rows = self._rows(X)
-        return self.lift(self.standardize(rows if self.expand is None else self.expand(rows)))
+        return self.feature_map(self._rows(X))
 
     @property
     def folded(self) -> Planes:
@@ -296,8 +304,8 @@ class GeometricMixture:
         return kernel.predictor(*self._parts)
 
     @property
-    def _parts(self) -> tuple[Standardize, Lift, Planes, float, float]:
-        return self.standardize, self.lift, self.planes, self.sharpness, self.temperature
+    def _parts(self) -> tuple[FeatureMap, Planes, float, float]:
+        return self.feature_map, self.planes, self.sharpness, self.temperature
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_predictor"}

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from geomix.core.lifts import IdentityLift, Standardize
+from geomix.core.feature_map import linear_map
+from geomix.core.lifts import Standardize
 from geomix.core.planes import Planes, class_starts
 from geomix.model import GeometricMixture
 from geomix.table.schema import numeric_schema
@@ -201,8 +202,7 @@ class GeometricMixtureHead(torch.nn.Module):
         return GeometricMixture(
             labels,
             names,
-            as_they_are,
-            IdentityLift(width),
+            linear_map(as_they_are, None),
             planes,
             float(self.sharpness),
             temperature,

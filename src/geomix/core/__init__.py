@@ -1,6 +1,7 @@
 """The formula and the fast code: features, planes, pooling, loss, solvers, answers.
 
 pooling, planes, objective    the four equations and the training objective
+feature_map                   from encoded rows to phi: one-hot columns, standardising, a lift
 lifts                         standardise, rotate, lift: linear and Fourier features
 spline over spline_parts      the spline lift: a curve for each column, tables for pairs
 row_sums                      rows that return loss, gradient and usage at any planes

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from geomix.core.lifts import LARGEST_STANDARDIZED, FourierLift, Lift, PassThrough, Standardize
+from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import LARGEST_STANDARDIZED, FourierLift, Standardize
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes, class_starts
 from geomix.core.spline import SplineLift
@@ -80,13 +81,14 @@ class Like:
 # --- the way to the features ---
 
 
-def features(X: Any, expand: Expand | None, standardize: Standardize, lift: Lift) -> Any:
+def features(X: Any, feature_map: FeatureMap) -> Any:
     """Working features phi of rows of numbers, (n_rows, n_lifted)."""
     like = Like(X)
     X = like.xp.astype(X, like.dtype)
-    if expand is not None:
-        X = _expanded(X, expand, like)
-    if not isinstance(standardize, PassThrough):
+    standardize, lift = feature_map.standardize, feature_map.lift
+    if feature_map.expand is not None:
+        X = _expanded(X, feature_map.expand, like)
+    if not standardize.passes:
         X = _standardized(X, standardize, like)
     if isinstance(lift, SplineLift):
         return _splines(X, lift, like)
@@ -215,13 +217,13 @@ def answer(model: Any, what: str, X: Any) -> Any:
             f"Got X of shape {tuple(X.shape)}; expected (n_rows, {model.n_features}), one column "
             "for each column of the training data."
         )
-    size = max(CELLS_PER_BLOCK // max(model.lift.n_outputs, 1), 1)
+    size = max(CELLS_PER_BLOCK // max(model.feature_map.n_outputs, 1), 1)
     found = [_answer(model, what, X[rows, :]) for rows in slices(X.shape[0], size)]
     return found[0] if len(found) == 1 else namespace(X).concat(found, axis=0)
 
 
 def _answer(model: Any, what: str, X: Any) -> Any:
-    Phi = features(X, model.expand, model.standardize, model.lift)
+    Phi = features(X, model.feature_map)
     like, planes = Like(Phi), model.planes
     Z = Phi @ like.floats(planes.weights.T) + like.floats(planes.biases)[None, :]
     if what == "plane_scores":

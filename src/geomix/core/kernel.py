@@ -21,7 +21,8 @@ from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, plain
 from geomix.core import calibration, clustering
 from geomix.core.adam import AdamState
 from geomix.core.descent import Descended, Descent, descend
-from geomix.core.lifts import FourierLift, Lift, Standardize
+from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import FourierLift, Lift
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.pooling import pool, softmax
@@ -233,34 +234,30 @@ def in_basis(Phi: Any, basis: FloatArray) -> FloatArray:
 
 
 def predictor(
-    standardize: Standardize, lift: Lift, planes: Planes, sharpness: float, temperature: float
+    feature_map: FeatureMap, planes: Planes, sharpness: float, temperature: float
 ) -> Predictor:
-    """What answers whole tables of dense rows."""
+    """Answers for whole tables of dense rows, expanded by ``feature_map``."""
     make = native.predictor if is_native else NumpyPredictor
-    return make(standardize, lift, planes, sharpness, temperature)
+    return make(feature_map, planes, sharpness, temperature)
 
 
 def sparse_predictor(
     dense: Predictor,
-    standardize: Standardize,
-    lift: Lift,
+    feature_map: FeatureMap,
     planes: Planes,
     sharpness: float,
     temperature: float,
 ) -> Predictor:
-    """What answers CSR rows, given what answers dense ones."""
-    if not is_native or lift.kind != "linear" or standardize.rotation is not None:
-        # NumPy's way says why such rows cannot stay sparse.
-        return NumpyPredictor(standardize, lift, planes, sharpness, temperature)
+    """Answers for CSR rows, given the predictor for dense ones."""
+    if not (is_native and feature_map.keeps_sparse):
+        # The NumPy predictor raises an error that names what cannot stay sparse.
+        return NumpyPredictor(feature_map, planes, sharpness, temperature)
     return native.NativeSparsePredictor(dense)
 
 
-def scorer(
-    predictor: Predictor, labels: Any, standardize: Standardize, lift: Lift, planes: Planes
-) -> Scorer:
-    """What answers one row at a time."""
-    linear = lift.kind == "linear"
-    contributions = standardize.unrotated(planes.weights) if linear else None
+def scorer(predictor: Predictor, labels: Any, feature_map: FeatureMap, planes: Planes) -> Scorer:
+    """Answers for one row at a time."""
+    contributions = feature_map.column_weights(planes.weights)
     if isinstance(predictor, NumpyPredictor):
         return NumpyScorer(predictor, tuple(labels), contributions)
     return native.scorer(predictor, tuple(labels), contributions)

@@ -37,7 +37,8 @@ class Standardize:
 
     A missing cell (NaN) counts as the column's mean, so it adds nothing.
     kept : (k,) indices of the columns that vary;  mean, scale : (k,);
-    rotation : (r, k) orthonormal rows, or None;  n_columns : width of the raw input.
+    rotation : (r, k) orthonormal rows, or None;  n_columns : width of the raw input;
+    passes : rows are returned as they are (``pass_through``).
     """
 
     kept: IntArray
@@ -45,6 +46,7 @@ class Standardize:
     scale: FloatArray
     rotation: FloatArray | None
     n_columns: int
+    passes: bool = False
 
     @property
     def n_outputs(self) -> int:
@@ -55,6 +57,8 @@ class Standardize:
 
         Picked rows are gathered block by block, straight into the one array that is returned.
         """
+        if self.passes:
+            return X
         if isinstance(X, PickedRows):
             V = np.empty((len(X), self.n_outputs), dtype=self._dtype_for(X))
             for rows, block in blocks(X, self.kept):
@@ -89,6 +93,8 @@ class Standardize:
 
     def fits_single(self, limits: FloatArray) -> bool:
         """Whether float32 has room for sums of rows within ``limits``, (2, n_columns)."""
+        if self.passes:  # a spline lift has knots in float64
+            return False
         return bool(np.abs(self.scaled(limits[:, self.kept])).max(initial=0.0) <= LARGEST_SINGLE)
 
     def _sparse(self, X: Any) -> CenteredSparse:
@@ -108,15 +114,10 @@ class Standardize:
         return matrix, -(rotation @ (self.mean / self.scale))
 
 
-class PassThrough(Standardize):
+def pass_through(n_columns: int) -> Standardize:
     """Columns as they are, missing cells included: a spline lift has knots in the user's units."""
-
-    def __init__(self, n_columns: int) -> None:
-        every = np.arange(n_columns)
-        super().__init__(every, np.zeros(n_columns), np.ones(n_columns), None, n_columns)
-
-    def __call__(self, X: Any) -> Matrix:
-        return X
+    zero, one = np.zeros(n_columns), np.ones(n_columns)
+    return Standardize(np.arange(n_columns), zero, one, None, n_columns, passes=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,8 @@ class IdentityLift:
 
     n_outputs: int
     kind = "linear"
+    reads_cells = False
+    is_additive = True
 
     def __call__(self, V: Matrix) -> Matrix:
         return V
@@ -137,6 +140,8 @@ class FourierLift:
     frequencies: FloatArray
     gamma: float
     kind = "fourier"
+    reads_cells = False
+    is_additive = False
 
     @property
     def n_outputs(self) -> int:
@@ -154,6 +159,9 @@ class FourierLift:
         return Phi
 
 
+# Every lift has ``kind``, ``n_outputs``, a call V -> phi, and
+#     reads_cells   whether it reads encoded cells as they are, and not standardised numbers
+#     is_additive   whether a plane's score is a sum over columns (and pairs of columns)
 Lift: TypeAlias = "IdentityLift | FourierLift | SplineLift"
 
 

@@ -21,8 +21,8 @@ from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, contiguo
 from geomix.core import calibration, clustering
 from geomix.core.adam import AdamState
 from geomix.core.descent import Descended, Descent
+from geomix.core.feature_map import FeatureMap
 from geomix.core.lbfgs import Enough
-from geomix.core.lifts import Lift, Standardize
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.predictors import Predictor, RowExplanation, Scorer
@@ -209,8 +209,9 @@ def binned(lift: SplineLift, X: Any) -> Binned:
 
 
 def predictor(
-    standardize: Standardize, lift: Lift, planes: Planes, sharpness: float, temperature: float
+    feature_map: FeatureMap, planes: Planes, sharpness: float, temperature: float
 ) -> Predictor:
+    standardize, lift = feature_map.standardize, feature_map.lift
     rest = *_numbers(planes), planes.n_members, standardize.n_columns, sharpness, temperature
     if isinstance(lift, SplineLift):
         return _native.Predictor(_spline_tables(lift), *rest)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.core.lifts import LARGEST_STANDARDIZED, Lift, Standardize
+from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.core.pooling import softmax
 from geomix.core.spline import SplineLift
@@ -62,10 +62,9 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class NumpyPredictor:
-    """The way from raw rows to probabilities, by the reference functions."""
+    """From expanded rows to probabilities, by the reference functions."""
 
-    standardize: Standardize
-    lift: Lift
+    feature_map: FeatureMap
     planes: Planes
     sharpness: float
     temperature: float
@@ -83,7 +82,7 @@ class NumpyPredictor:
         return _in_blocks(lambda block: self._pool(block)[1], X, self.planes.n_planes)
 
     def _plane_scores(self, block: Any) -> FloatArray:
-        return self.planes.scores(self.lift(self.standardize(block)))
+        return self.planes.scores(self.feature_map.of_expanded(block))
 
     def _pool(self, block: Any) -> tuple[FloatArray, FloatArray]:
         return self.planes.pooled(self._plane_scores(block), self.sharpness)
@@ -145,15 +144,12 @@ class NumpyScorer:
         )
 
     def _contributions(self, row: FloatArray, plane: int) -> FloatArray | None:
-        lift = self.predictor.lift
+        lift, standardize = self.predictor.feature_map.lift, self.predictor.feature_map.standardize
         if isinstance(lift, SplineLift):
             return lift.contributions(row, self.predictor.planes.weights[plane])
         if self.contributions is None:
             return None
-        standardize = self.predictor.standardize
-        u = (row[standardize.kept] - standardize.mean) / standardize.scale
-        u = np.clip(u, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED)
-        u = np.where(np.isnan(u), 0.0, u)  # a missing number adds nothing
+        u = standardize.scaled(row[None, standardize.kept])[0]
         by_column = np.zeros(standardize.n_columns)
         by_column[standardize.kept] = self.contributions[plane] * u
         return by_column
@@ -168,7 +164,7 @@ class NumpyScorer:
         numbers = np.array([float(x) for x in row]) if not isinstance(row, np.ndarray) else row
         if numbers.ndim != 1:
             raise ValueError(f"Got a row with {numbers.ndim} dimensions; expected 1.")
-        n_columns = self.predictor.standardize.n_columns
+        n_columns = self.predictor.feature_map.standardize.n_columns
         if len(numbers) != n_columns:
             raise ValueError(
                 f"Got a row of {len(numbers)} numbers; expected {n_columns}, one for each column."

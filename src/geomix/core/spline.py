@@ -43,6 +43,8 @@ class SplineLift:
     parts: tuple[Part, ...]
     n_columns: int
     kind = "spline"
+    reads_cells = True
+    is_additive = True
 
     @property
     def n_outputs(self) -> int:
@@ -84,6 +86,13 @@ class SplineLift:
             for column in columns:
                 by_column[column] += value / len(columns)
         return by_column
+
+    def slopes_along(self, column: int) -> IntArray:
+        """Steps of the curve of a column of numbers; none where it has no curve."""
+        for part, steps in self.by_part():
+            if isinstance(part, Curve) and part.column == column:
+                return steps.start + np.arange(len(part.knots) - 1)
+        return np.empty(0, dtype=np.intp)
 
     def binned(self, X: DenseRows) -> Binned:
         codes = np.empty((len(X), len(self.parts)), dtype=self.code_type)

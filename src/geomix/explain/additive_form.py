@@ -106,7 +106,7 @@ def additive(model: GeometricMixture) -> Additive:
     >>> bool(np.allclose(additive(model).scores(X), model.plane_scores(X)))
     True
     """
-    if model.lift.kind == "fourier":
+    if not model.lift.is_additive:
         raise NoShapes(
             "A Fourier model's planes are not sums over columns, so this has no exact answer; "
             "fit with lift='linear' or lift='spline', or lift=('linear', 'spline')."

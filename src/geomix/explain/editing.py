@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.core.lifts import IdentityLift, PassThrough, Standardize
+from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import IdentityLift, Standardize, pass_through
 from geomix.core.planes import Planes, class_starts
 from geomix.core.pooling import soft_or
 from geomix.core.spline import SplineLift
@@ -156,7 +157,7 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
     _check_alike(models)
     first = models[0]
     shift = np.log(w / w.sum()) / first.sharpness
-    joined = _joined_splines(models) if first.lift.kind == "spline" else _joined_lines(models)
+    joined = _joined_splines(models) if first.lift.reads_cells else _joined_lines(models)
     standardize, lift, parts = joined
     shifted = [replace(one, biases=one.biases + s) for one, s in zip(parts, shift, strict=True)]
     order = np.argsort(np.concatenate([one.class_of for one in shifted]), kind="stable")
@@ -166,7 +167,8 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
         np.concatenate([one.biases for one in shifted])[order],
         class_starts(per_class),
     )
-    merged = replace(first, standardize=standardize, lift=lift, planes=planes)
+    feature_map = FeatureMap(standardize, lift, first.expand)
+    merged = replace(first, feature_map=feature_map, planes=planes)
     return replace(merged, training=_with_shares(first, None)).with_edit(
         "merge", weights=(w / w.sum()).tolist()
     )
@@ -217,13 +219,13 @@ def _joined_splines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Plan
         weights[:, start : start + one.planes.n_inputs] = one.planes.weights
         start += one.planes.n_inputs
         made.append(replace(one.planes, weights=weights))
-    return PassThrough(len(models[0].columns)), lift, made
+    return pass_through(len(models[0].columns)), lift, made
 
 
 def _check_alike(models: list[GeometricMixture]) -> None:
     first = models[0]
     for one in models:
-        if one.lift.kind == "fourier" or one.lift.kind != first.lift.kind:
+        if not one.lift.is_additive or one.lift.kind != first.lift.kind:
             raise ValueError("Models to merge need one kind of lift, linear or spline.")
         if one.planes.n_members > 1:
             raise ValueError("A committee is a mean of soft-ORs, which no soft-OR can be part of.")

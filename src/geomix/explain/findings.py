@@ -102,7 +102,7 @@ def _alike(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator[Find
 
 def _shape_gaps(model: GeometricMixture) -> FloatArray | None:
     """(P, P) distance between planes: of weights per deviation, or of values at knots."""
-    if model.lift.kind == "fourier":
+    if not model.lift.is_additive:
         V = model.planes.weights
     else:
         V = np.hstack([_profile(shape) for shape in additive(model).shapes])
@@ -171,7 +171,7 @@ def _never(model: GeometricMixture, rows: AnsweredRows) -> Iterator[Finding]:
 
 
 def _unused_columns(model: GeometricMixture) -> Iterator[Finding]:
-    if model.lift.kind == "fourier":
+    if not model.lift.is_additive:
         return
     shapes = additive(model).centred().shapes
     unused = [shape.name for shape in shapes if shape.spread.max(initial=0.0) < 1e-9]

@@ -195,7 +195,7 @@ def explain_global(
         codes = None if y is None else class_codes(model, y, len(encoded))
         rows = answered_rows(model, encoded, codes)
     cards = plane_cards(model, rows, n_columns)
-    form = None if model.lift.kind == "fourier" else additive(model)
+    form = None if not model.lift.is_additive else additive(model)
     accuracy = None
     if rows is not None and rows.y is not None:
         accuracy = float((rows.predicted == rows.y).mean())

@@ -226,7 +226,7 @@ def explain_local(
     """
     if method not in METHODS:
         raise ValueError(f"Got method={method!r}; expected one of {METHODS}.")
-    is_fourier = model.lift.kind == "fourier"
+    is_fourier = not model.lift.is_additive
     if method == "auto":
         method = "shapley" if is_fourier else "exact"
     encoded = encoded_rows(model, X)

@@ -189,7 +189,7 @@ class _Strengths:
 
 
 def _strengths(model: GeometricMixture, encoded: FloatArray | None) -> _Strengths:
-    if model.lift.kind == "fourier":
+    if not model.lift.is_additive:
         return _fourier_strengths(model, encoded)
     form = additive(model).centred()
     return _Strengths(_sizes(form, encoded), _directions(form))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import IntArray
-from geomix.core.lifts import FourierLift, IdentityLift, Lift, PassThrough, Standardize
+from geomix.core.lifts import FourierLift, IdentityLift, Lift, Standardize, pass_through
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.errors import ModelFileError
@@ -59,7 +59,7 @@ def planes_tensors(planes: Planes) -> dict[str, Any]:
 
 
 def standardize_tensors(standardize: Standardize) -> dict[str, Any]:
-    if isinstance(standardize, PassThrough):
+    if standardize.passes:
         return {}
     tensors: dict[str, Any] = {
         "standardize.mean": standardize.mean,
@@ -104,7 +104,7 @@ def read_planes(shelf: TensorReader, n_inputs: int, n_classes: int, n_members: i
 
 def read_standardize(shelf: TensorReader, n_columns: int, *, passes: bool) -> Standardize:
     if passes:
-        return PassThrough(n_columns)
+        return pass_through(n_columns)
     n_kept = shelf.length("standardize.mean")
     all_kept = n_kept == n_columns and "standardize.kept" not in shelf.arrays
     kept = np.arange(n_columns) if all_kept else shelf.integers("standardize.kept", n_kept)

@@ -18,7 +18,8 @@ import stat
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from geomix.core.lifts import FourierLift, PassThrough
+from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import FourierLift
 from geomix.errors import ModelFileError, ModelVersionError
 from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
@@ -111,7 +112,7 @@ def described(model: GeometricMixture) -> dict[str, Any]:
         "n_columns": len(schema),
         "columns": manifest.described_columns(schema),
         "lift": lift,
-        "standardize": not isinstance(model.standardize, PassThrough),
+        "standardize": not model.standardize.passes,
         "expand": model.expand is not None,
         "n_members": int(model.planes.n_members),
         "sharpness": float(model.sharpness),
@@ -180,7 +181,8 @@ def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> Ge
         passes=not manifest.field(about, "standardize", bool, "true or false"),
     )
     lift = model_tensors.read_lift(shelf, about["lift"], standardize.n_outputs, schema)
-    _check_way(lift, standardize, expand, schema)
+    feature_map = FeatureMap(standardize, lift, expand)
+    _check_feature_map(feature_map, schema)
     planes = model_tensors.read_planes(
         shelf, lift.n_outputs, len(classes), manifest.count(about, "n_members")
     )
@@ -188,30 +190,29 @@ def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> Ge
     return GeometricMixture(
         classes,
         schema.names,
-        standardize,
-        lift,
+        feature_map,
         planes,
         manifest.number(about, "sharpness"),
         manifest.number(about, "temperature"),
         schema,
-        expand,
         training=manifest.read_training(about["training"]),
         edits=manifest.read_edits(about["edits"]),
     )
 
 
-def _check_way(lift: Any, standardize: Any, expand: Any, schema: Schema) -> None:
+def _check_feature_map(feature_map: FeatureMap, schema: Schema) -> None:
     """A spline reads the table's own cells; the other lifts read numbers alone."""
-    passes = isinstance(standardize, PassThrough)
-    if lift.kind == "spline" and not (passes and expand is None):
+    lift, expand = feature_map.lift, feature_map.expand
+    passes = feature_map.standardize.passes
+    if lift.reads_cells and not (passes and expand is None):
         raise ModelFileError(
             "a spline lift reads columns as they are, not standardised or expanded"
         )
-    if lift.kind != "spline" and passes:
+    if not lift.reads_cells and passes:
         raise ModelFileError(
             f"a {lift.kind} lift reads standardised columns, not these as they are"
         )
-    if lift.kind != "spline" and expand is None and schema.has_categories:
+    if not lift.reads_cells and expand is None and schema.has_categories:
         raise ModelFileError("its categories are not expanded, and the lift reads numbers alone")
 
 

@@ -1,7 +1,7 @@
 """Fits on rows that are not all in memory: files, clusters and devices.
 
 survey over moments, sampling   one pass: means, scales, levels, classes and a sample
-feature_map                     raw rows as working features, one part at a time
+part_reader                     raw rows as working features, one part at a time
 fit                             survey, choose on the sample, train on sums over all rows
 scratch                         rows on a scratch file, read block by block in every pass
 files                           ``fit_files``: Parquet, Feather and text files

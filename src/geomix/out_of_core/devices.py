@@ -15,7 +15,7 @@ from geomix.core.array_api import CELLS_PER_BLOCK, Like, features, slices, terms
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums, tree_sum
-from geomix.out_of_core.feature_map import FeatureMap
+from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.survey import Part, Survey, labels_and_weights, survey_part
 
 
@@ -32,22 +32,22 @@ class ArraySource:
         part = Part(to_numpy(self.X), self.y, self.weight)
         return survey_part(part, 0, seed, categorical_features)
 
-    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]:
-        return nullcontext(_ArraySums(self, feature_map))
+    def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
+        return nullcontext(_ArraySums(self, reader))
 
 
 class _ArraySums:
     """Sums of rows that are worked out where the rows are."""
 
-    def __init__(self, source: ArraySource, feature_map: FeatureMap) -> None:
+    def __init__(self, source: ArraySource, reader: PartReader) -> None:
         X, like = source.X, Like(source.X)
         y, weight, used = labels_and_weights(Part(source.X, source.y, source.weight))
-        codes = feature_map.classes.codes(y)
-        if feature_map.class_weight is not None:
-            weight = weight * feature_map.class_weight[codes]
+        codes = reader.classes.codes(y)
+        if reader.class_weight is not None:
+            weight = weight * reader.class_weight[codes]
         if used is not None:
             X = like.xp.take(X, like.integers(used), axis=0)
-        self._feature_map, self._X = feature_map, X
+        self._reader, self._X = reader, X
         self._y, self._weight = like.integers(codes), like.floats(weight)
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
@@ -57,10 +57,8 @@ class _ArraySums:
         )
 
     def _blocks(self) -> Iterator[tuple[Any, Any, Any]]:
-        feature_map = self._feature_map
-        size = max(CELLS_PER_BLOCK // max(feature_map.lift.n_outputs, 1), 256)
+        reader = self._reader
+        size = max(CELLS_PER_BLOCK // max(reader.feature_map.n_outputs, 1), 256)
         for at in slices(self._X.shape[0], size):
-            Phi = features(
-                self._X[at, :], feature_map.expand, feature_map.standardize, feature_map.lift
-            )
+            Phi = features(self._X[at, :], reader.feature_map)
             yield Phi, self._y[at], self._weight[at]

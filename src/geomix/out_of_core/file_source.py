@@ -20,7 +20,7 @@ import numpy as np
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core.row_sums import Sums
 from geomix.errors import DataQualityWarning, TableFileError
-from geomix.out_of_core.feature_map import FeatureMap
+from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.sampling import row_keys
 from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Classes, Part, Survey, survey_part
@@ -128,8 +128,8 @@ class TableSource:
             raise TableFileError(f"{self.n_rows} rows are too few to hold out a share of {share}.")
         self._refuse_weightless(texts, survey)
 
-    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]:
-        return scratch_rows(self.parts, feature_map, self.scratch, self.n_rows)
+    def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
+        return scratch_rows(self.parts, reader, self.scratch, self.n_rows)
 
     def parts(self) -> Iterator[Part]:
         """The rows to learn from, some at a time."""

@@ -20,9 +20,9 @@ import numpy as np
 
 from geomix.core.row_sums import Sums
 from geomix.errors import SchemaError, TableFileError
-from geomix.out_of_core.feature_map import FeatureMap
 from geomix.out_of_core.file_source import TableSource
 from geomix.out_of_core.fit import fit_estimator
+from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Part, Survey, survey_part
 from geomix.table.labels import plain_labels
@@ -146,8 +146,8 @@ class FileSource:
             raise ValueError(f"Found no rows in {', '.join(map(repr, self.paths[:3]))}.")
         return total
 
-    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]:
-        return scratch_rows(self.parts, feature_map, self.scratch, self._n_rows)
+    def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
+        return scratch_rows(self.parts, reader, self.scratch, self._n_rows)
 
     @property
     def _n_rows(self) -> int:

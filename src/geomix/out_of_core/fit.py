@@ -27,7 +27,7 @@ from geomix.core.planes import Planes
 from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.model import GeometricMixture
-from geomix.out_of_core.feature_map import FeatureMap, feature_map_of, known_from
+from geomix.out_of_core.part_reader import PartReader, known_from, part_reader_of
 from geomix.out_of_core.survey import Part, Survey, survey_part
 from geomix.search.fit import SampleFit, class_shares, fit_sample, watch_until
 from geomix.search.folds import Snapshot, Watch
@@ -58,7 +58,7 @@ class Source(Protocol):
 
     def survey(self, seed: int, categorical_features: Any) -> Survey: ...
 
-    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]: ...
+    def sums(self, reader: PartReader) -> AbstractContextManager[Sums]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +73,10 @@ class MemorySource:
         pairs = zip(self.parts, offsets.tolist(), strict=False)
         return tree_sum(survey_part(part, at, seed, categorical_features) for part, at in pairs)
 
-    def sums(self, feature_map: FeatureMap) -> AbstractContextManager[Sums]:
-        stored = [one for part in self.parts if len(part) and len(one := feature_map.stored(part))]
+    def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
+        stored = [one for part in self.parts if len(part) and len(one := reader.stored(part))]
         return nullcontext(
-            PartSums(lambda: (block for one in stored for block in feature_map.blocks(one)))
+            PartSums(lambda: (block for one in stored for block in reader.blocks(one)))
         )
 
 
@@ -113,30 +113,26 @@ def fit_out_of_core(
         watch=watch,
         deadline=deadline,
     )
-    feature_map = feature_map_of(
-        survey, first.expand, first.standardize, first.lift, weights, exact=source.is_exact
-    )
+    reader = part_reader_of(survey, first.feature_map, weights, exact=source.is_exact)
     history = first.history
     if settings.l2 == "auto":
         history.l2 *= survey.sample_share  # the same prior beside all rows
-    planes, n_passes = _descend(first, source, feature_map, settings, watch)
+    planes, n_passes = _descend(first, source, reader, settings, watch)
     history.notes.append(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
-    temperature = _temperature(first, planes, feature_map, survey, settings)
+    temperature = _temperature(first, planes, reader, survey, settings)
     mass = survey.classes.weight if weights is None else survey.classes.weight * weights
     if weights is not None and settings.correct_prior:
         planes = planes.with_class_bias(-temperature * np.log(weights))
     model = GeometricMixture(
         survey.classes.labels,
         survey.schema.names,
-        first.standardize,
-        first.lift,
+        first.feature_map,
         planes,
         float(settings.sharpness),
         temperature,
         survey.schema,
-        first.expand,
         training={"class_shares": class_shares(mass, weights, settings)},
     )
     return model, history, survey
@@ -180,17 +176,17 @@ def _sample_rows(survey: Survey) -> Rows:
 def _descend(
     first: SampleFit,
     source: Source,
-    feature_map: FeatureMap,
+    reader: PartReader,
     settings: Settings,
     watch: Watch | None,
 ) -> tuple[Planes, int]:
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
-        snapshot = Snapshot(first.standardize, first.lift, planes, first.expand)
+        snapshot = Snapshot(first.feature_map, planes)
         return watch(record, lambda: snapshot)
 
     history = first.history
-    with source.sums(feature_map) as sums:
+    with source.sums(reader) as sums:
         remembered = Remembered(sums)
         trained = train_on_sums(
             first.planes,
@@ -207,24 +203,24 @@ def _descend(
 
 
 def _temperature(
-    first: SampleFit, planes: Planes, feature_map: FeatureMap, survey: Survey, settings: Settings
+    first: SampleFit, planes: Planes, reader: PartReader, survey: Survey, settings: Settings
 ) -> float:
     if not settings.calibrate or survey.sample_share > SHARE_TO_JUDGE_BY:
         return first.temperature if settings.calibrate else 1.0
     sample = survey.sample
     part = Part(
-        survey.sample_cells(), sample.y, survey.sample_weights(feature_map.classes.codes(sample.y))
+        survey.sample_cells(), sample.y, survey.sample_weights(reader.classes.codes(sample.y))
     )
-    rows = replace(feature_map, schema=_encoded_already(feature_map)).stored(part)
-    scores = [block.class_scores(planes, settings.sharpness) for block in feature_map.blocks(rows)]
+    rows = replace(reader, schema=_encoded_already(reader)).stored(part)
+    scores = [block.class_scores(planes, settings.sharpness) for block in reader.blocks(rows)]
     return fit_temperature(np.concatenate(scores), rows.y, rows.weight, PRIOR_SCALE)
 
 
-def _encoded_already(feature_map: FeatureMap) -> Any:
+def _encoded_already(reader: PartReader) -> Any:
     """A table of numbers, for cells that are codes by now."""
     return replace(
-        feature_map.schema,
-        columns=tuple(replace(c, kind="number") for c in feature_map.schema.columns),
+        reader.schema,
+        columns=tuple(replace(c, kind="number") for c in reader.schema.columns),
     )
 
 

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from geomix.core.row_sums import PartSums, Sums
-from geomix.out_of_core.feature_map import FeatureMap, StoredRows
+from geomix.out_of_core.part_reader import PartReader, StoredRows
 from geomix.out_of_core.survey import Part
 
 
 @contextmanager
 def scratch_rows(
-    parts: Callable[[], Iterator[Part]], feature_map: FeatureMap, scratch: Any, n_rows: int
+    parts: Callable[[], Iterator[Part]], reader: PartReader, scratch: Any, n_rows: int
 ) -> Iterator[Sums]:
     """Sums over the rows of ``parts``, ``n_rows`` or so, by way of a scratch file in the folder
     ``scratch``; False: without one, every pass asks for the parts anew."""
@@ -33,19 +33,19 @@ def scratch_rows(
             lambda: (
                 block
                 for part in parts()
-                if len(rows := feature_map.stored(part))
-                for block in feature_map.blocks(rows)
+                if len(rows := reader.stored(part))
+                for block in reader.blocks(rows)
             )
         )
         return
     with Scratch(scratch) as spool:
         for part in parts():
-            rows = feature_map.stored(part)
+            rows = reader.stored(part)
             if len(rows):
                 spool.append(rows)
                 n_left = max(n_rows - spool.n_rows, 0)
                 spool.need(n_left * spool.n_bytes // spool.n_rows)
-        yield PartSums(lambda: (block for rows in spool for block in feature_map.blocks(rows)))
+        yield PartSums(lambda: (block for rows in spool for block in reader.blocks(rows)))
 
 
 class Scratch:

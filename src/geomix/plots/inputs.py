@@ -61,7 +61,7 @@ def labelled_rows(model: GeometricMixture, X: Any, y: Any) -> tuple[Any, IntArra
 
 
 def _check_numbers(model: GeometricMixture, numbers: Any) -> None:
-    knows_missing = model.expand is not None or model.lift.kind == "spline"
+    knows_missing = model.expand is not None or model.lift.reads_cells
     if knows_missing and not np.isinf(numbers).any():
         return
     if not np.isfinite(numbers).all():

@@ -74,7 +74,7 @@ class PlaneCardDisplay:
             )
         card = told.cards[wanted[0]]
         curves: tuple[ColumnCurves, ...] = ()
-        if model.lift.kind == "spline":
+        if model.lift.reads_cells:
             curves = tuple(told.curve(one.column) for one in card.columns)
         return cls(card, wanted[0], code, curves)
 

@@ -68,7 +68,7 @@ def _live_columns(asked: Asked) -> list[dict[str, Any]]:
 
 def column_units(model: GeometricMixture) -> list[float]:
     """One standard deviation of each number, by which distances count."""
-    if model.lift.kind != "fourier":
+    if model.lift.is_additive:
         return [float(shape.scale) for shape in additive(model).shapes]
     units = np.ones(model.n_features)
     units[raw_column_of(model)] = model.standardize.scale

@@ -90,7 +90,7 @@ def missing_shares(model: GeometricMixture) -> list[float]:
     """
     shares = np.zeros(model.n_features)
     expand, standardize = model.expand, model.standardize
-    if expand is None or model.lift.kind == "spline":
+    if expand is None or model.lift.reads_cells:
         return shares.tolist()
     numbers = ~model_schema(model).is_category
     for place, output in enumerate(standardize.kept.tolist()):

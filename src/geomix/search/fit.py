@@ -10,14 +10,13 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
-from geomix.core.lifts import Lift, Standardize
+from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes, ensemble
 from geomix.model import GeometricMixture
 from geomix.search.families import default_candidate
 from geomix.search.folds import Candidate, Fitted, Fold, Snapshot, Watch, train_on_fold
 from geomix.search.selection import choose_candidate
 from geomix.search.splits import Folds, Task, splits_of, task_of
-from geomix.table.one_hot import Expand
 from geomix.table.row_views import is_dense
 from geomix.table.schema import Schema
 from geomix.training.deadline import Deadline
@@ -93,13 +92,11 @@ def fit_model(
     model = GeometricMixture(
         classes,
         schema.names,
-        fitted.features.standardize,
-        fitted.features.lift,
+        fitted.features.feature_map,
         planes,
         sharpness,
         temperature,
         schema,
-        fitted.features.expand,
         training={"class_shares": class_shares(task.mass, class_weight, settings)},
     )
     return model, history
@@ -124,9 +121,7 @@ class SampleFit:
     n_iter : what it took;  most_iter : how long training may go on, None for the settings'.
     """
 
-    expand: Expand | None
-    standardize: Standardize
-    lift: Lift
+    feature_map: FeatureMap
     planes: Planes
     n_iter: int
     most_iter: int | None
@@ -160,9 +155,7 @@ def fit_sample(
     _record(fitted, choice.candidate, folds.final, history)
     features, trained = fitted.features, fitted.trained
     return SampleFit(
-        features.expand,
-        features.standardize,
-        features.lift,
+        features.feature_map,
         features.expanded(trained.planes),
         max(trained.n_iter, 1),
         choice.n_iter,

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.core.lifts import Lift, Standardize
+from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
-from geomix.table.one_hot import Expand
 from geomix.training.adaptive_penalty import part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units
 from geomix.training.history import Record
@@ -158,15 +157,12 @@ class Start(NamedTuple):
 class Snapshot:
     """A model in the making: everything that answers a row, as it stands at one iteration."""
 
-    standardize: Standardize
-    lift: Lift
+    feature_map: FeatureMap
     planes: Planes
-    expand: Expand | None
 
 
 def _snapshot(features: Features, planes: Planes) -> Snapshot:
-    over_the_lift = features.expanded(planes)
-    return Snapshot(features.standardize, features.lift, over_the_lift, features.expand)
+    return Snapshot(features.feature_map, features.expanded(planes))
 
 
 # Told of every iteration; may ask for the model so far, and answers True to end training.
@@ -223,8 +219,9 @@ def _train_in_units(
     first = phase if phase == "choose" else "weigh"
     most = min(ITERATIONS_ALONE, settings.max_iter)
     told = train_on_fold(candidate.alike, fold, settings, watch, first, most)
-    assert isinstance(told.features.lift, SplineLift)
-    units = step_units(told.trained.planes, told.features.lift)
+    lift = told.features.feature_map.lift
+    assert isinstance(lift, SplineLift)
+    units = step_units(told.trained.planes, lift)
     features = told.features.with_units(units)
     train, valid = fold.parts(told.features)
     train, valid = in_units(train, units), None if valid is None else in_units(valid, units)
@@ -266,13 +263,7 @@ def _train(
         phase,
         max_iter,
         n_before=start.n_iter,
-        order=order_of(
-            preparation.directions,
-            features.lift,
-            features.standardize,
-            features.expand,
-            preparation.n_classes,
-        ),
+        order=order_of(preparation.directions, features.feature_map, preparation.n_classes),
     )
 
 

@@ -20,8 +20,6 @@ from geomix.core.planes import Planes
 from geomix.errors import DataQualityWarning, InvalidParameterError
 from geomix.model import GeometricMixture
 from geomix.search.folds import Snapshot, Watch
-from geomix.table.one_hot import expanded
-from geomix.table.row_views import is_dense
 from geomix.training.adam_epochs import StreamState, adam_batch
 from geomix.training.features import Features
 from geomix.training.history import History, Record
@@ -37,12 +35,11 @@ def working_features(
     """Encoded rows as the features that the model was trained on."""
 
     def lifted(rows: Rows) -> Rows:
-        X = expanded(rows.X, model.expand) if is_dense(rows.X) else rows.X
-        return Rows(kernel.lifted(model.lift, model.standardize(X)), rows.y, rows.weight)
+        V = model.feature_map.standardized(rows.X)
+        return Rows(kernel.lifted(model.lift, V), rows.y, rows.weight)
 
     judges = None if valid is None else lifted(valid)
-    way = model.expand, model.standardize, model.lift
-    features = Features(*way, lifted(rows), judges, None)
+    features = Features(model.feature_map, lifted(rows), judges, None)
     return features if before.units is None else features.with_units(before.units)
 
 
@@ -72,7 +69,7 @@ def warm_start(
 
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
-        now = Snapshot(model.standardize, model.lift, features.expanded(planes), model.expand)
+        now = Snapshot(model.feature_map, features.expanded(planes))
         return watch(record, lambda: now)
 
     features = working_features(model, before, rows, valid)

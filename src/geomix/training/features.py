@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 
 from geomix.arrays import FloatArray, Matrix
 from geomix.core import kernel
-from geomix.core.lifts import Lift, Standardize
+from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.core.spline import Binned
-from geomix.table.one_hot import Expand
 from geomix.training.rows import Rows
 
 
@@ -24,9 +23,7 @@ from geomix.training.rows import Rows
 class Features:
     """Lifted rows, in the coordinates of ``basis`` where there is one."""
 
-    expand: Expand | None
-    standardize: Standardize
-    lift: Lift
+    feature_map: FeatureMap
     rows: Rows
     held_out: Rows | None
     basis: FloatArray | None
@@ -61,16 +58,11 @@ def in_units(rows: Rows, units: FloatArray) -> Rows:
     return Rows(replace(rows.X, units=units), rows.y, rows.weight)
 
 
-def make_features(
-    expand: Expand | None,
-    standardize: Standardize,
-    lift: Lift,
-    rows: Rows,
-    held_out: Rows | None,
-) -> Features:
+def make_features(feature_map: FeatureMap, rows: Rows, held_out: Rows | None) -> Features:
     """Lift rows that have been expanded and standardised; compress them if their span is small."""
+    lift = feature_map.lift
     Phi = kernel.lifted(lift, rows.X)
-    basis = kernel.compressed(Phi) if lift.kind == "fourier" else None
+    basis = None if lift.is_additive else kernel.compressed(Phi)
 
     def coordinates(Phi: Matrix) -> Matrix:
         return Phi if basis is None else kernel.in_basis(Phi, basis)
@@ -79,4 +71,4 @@ def make_features(
     if held_out is not None:
         judges = Rows(coordinates(kernel.lifted(lift, held_out.X)), held_out.y, held_out.weight)
     ready = Rows(coordinates(Phi), rows.y, rows.weight)
-    return Features(expand, standardize, lift, ready, judges, basis)
+    return Features(feature_map, ready, judges, basis)

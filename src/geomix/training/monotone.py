@@ -32,13 +32,10 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core.descent import Descended, Descent, descend
-from geomix.core.lifts import Lift, Standardize
+from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums
-from geomix.core.spline import SplineLift
-from geomix.core.spline_parts import Curve
 from geomix.errors import InvalidParameterError
-from geomix.table.one_hot import NUMBER, Expand
 from geomix.table.schema import Schema
 
 EXPECTED = "expected a dict such as {'dose': {'toxic': 1}}, with 1 or -1 for classes of y"
@@ -125,18 +122,14 @@ class Order:
 
 
 def order_of(
-    directions: tuple[Direction, ...],
-    lift: Lift,
-    standardize: Standardize,
-    expand: Expand | None,
-    n_classes: int,
+    directions: tuple[Direction, ...], feature_map: FeatureMap, n_classes: int
 ) -> Order | None:
-    """The order that directions ask of the weights over a lift's features; None for none."""
+    """The order of the weights that the directions require; None without directions."""
     if not directions:
         return None
     places: dict[int, tuple[BoolArray, BoolArray]] = {}
     for one in directions:
-        for feature in _features_of(one.column, lift, standardize, expand):
+        for feature in feature_map.slopes_along(one.column):
             none = np.zeros(n_classes, dtype=bool)
             up, down = places.setdefault(int(feature), (none, none.copy()))
             (up if one.sign > 0 else down)[one.code] = True
@@ -145,20 +138,6 @@ def order_of(
     up = np.array([places[f][0] for f in features.tolist()], dtype=bool).reshape(shape)
     down = np.array([places[f][1] for f in features.tolist()], dtype=bool).reshape(shape)
     return Order(features, up, down)
-
-
-def _features_of(
-    column: int, lift: Lift, standardize: Standardize, expand: Expand | None
-) -> IntArray:
-    """Features whose weight is the slope along a column, up to a positive factor."""
-    if isinstance(lift, SplineLift):
-        for part, steps in lift.by_part():
-            if isinstance(part, Curve) and part.column == column:
-                return steps.start + np.arange(len(part.knots) - 1)
-        return np.empty(0, dtype=np.intp)
-    if expand is not None:
-        column = int(np.flatnonzero((expand.column_of == column) & (expand.shows == NUMBER))[0])
-    return np.flatnonzero(standardize.kept == column)
 
 
 class _Coordinates:

@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray
+from geomix.core.feature_map import FeatureMap, linear_map, spline_map
 from geomix.core.lifts import (
     IdentityLift,
     Lift,
-    PassThrough,
-    Standardize,
     draw_fourier,
     fit_standardize,
     median_gamma,
     with_rotation,
 )
 from geomix.core.spline import Binned, fit_spline
-from geomix.table.one_hot import Expand, expanded, fit_expand
+from geomix.table.one_hot import expanded, fit_expand
 from geomix.table.row_views import PickedRows, is_dense
 from geomix.table.schema import Schema
 from geomix.training.features import Features, make_features
@@ -56,30 +55,14 @@ ROWS_PER_PLANE = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
-    """Expands and standardises a block of encoded rows."""
-
-    expand: Expand | None
-    standardize: Standardize
-
-    @property
-    def n_outputs(self) -> int:
-        return self.standardize.n_outputs
-
-    def __call__(self, block: FloatArray) -> FloatArray:
-        block = np.asarray(block if self.expand is None else self.expand(block), dtype=np.float64)
-        return np.asarray(self.standardize(block))
-
-
-@dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of all rows, where those at hand are a sample of them.
+    """What is known of all rows, where the rows in memory are a sample of them.
 
-    standardize : without a rotation;  has_missing : (n_columns,) encoded columns.
+    linear : the map of the linear lift, without a rotation;
+    has_missing : (n_columns,) which encoded columns have missing cells.
     """
 
-    expand: Expand | None
-    standardize: Standardize
+    linear: FeatureMap
     has_missing: BoolArray
 
 
@@ -97,8 +80,7 @@ class Preparation:
     encoded_held_out: Rows | None
     n_classes: int
     wanted: IntArray | None
-    expand: Expand | None
-    standardize: Standardize
+    linear: FeatureMap
     settings: Settings
     seed: int
     directions: tuple[Direction, ...] = ()
@@ -110,16 +92,13 @@ class Preparation:
     @cached_property
     def rows(self) -> Rows:
         """The rows standardised (and rotated)."""
-        return self._standardised(self.encoded, self.standardize)
+        return _standardised(self.encoded, self.linear)
 
     @cached_property
     def held_out(self) -> Rows | None:
         """Those that judge, standardised."""
         judges = self.encoded_held_out
-        return None if judges is None else self._standardised(judges, self.standardize)
-
-    def _standardised(self, rows: Rows, standardize: Standardize) -> Rows:
-        return Rows(standardize(expanded(rows.X, self.expand)), rows.y, rows.weight)
+        return None if judges is None else _standardised(judges, self.linear)
 
     @cached_property
     def clusters(self) -> Clusters:
@@ -135,10 +114,10 @@ class Preparation:
     def _rows_to_cluster(self) -> Rows:
         """The rows standardised: where they are large, block by block, each time anew."""
         X = self.encoded.X
-        n_numbers = X.shape[0] * self.standardize.n_outputs
+        n_numbers = X.shape[0] * self.linear.n_outputs
         if not isinstance(X, PickedRows) or n_numbers <= MOST_NUMBERS_AT_ONCE:
             return self.rows
-        in_blocks = PickedRows(X.table, X.index, Ready(self.expand, self.standardize))
+        in_blocks = PickedRows(X.table, X.index, self.linear)
         return Rows(in_blocks, self.encoded.y, self.encoded.weight)
 
     def clusters_of(self, n_planes: int | None) -> Clusters:
@@ -201,8 +180,7 @@ class Preparation:
                 features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots))
             else:
                 made = self._lift(lift, gamma_factor, self.rows)
-                way = self.expand, self.standardize, made
-                features = make_features(*way, self.rows, self.held_out)
+                features = make_features(self.linear.with_lift(made), self.rows, self.held_out)
             X = features.rows.X
             n_rows, n_columns = (X.codes if isinstance(X, Binned) else X).shape
             if n_rows * n_columns > MOST_NUMBERS_TO_KEEP:
@@ -214,24 +192,20 @@ class Preparation:
         self, lift: str, gamma_factor: float | None, units: FloatArray
     ) -> Features:
         """Features of a lift over standardised columns, each times its unit (n_columns,)."""
-        kept = self.standardize.kept
-        columns = kept if self.expand is None else self.expand.column_of[kept]
-        scale = self.standardize.scale / units[columns]
-        standardize = replace(self.standardize, scale=scale)
-        rows, judges = self._standardised(self.encoded, standardize), self.encoded_held_out
-        judges = None if judges is None else self._standardised(judges, standardize)
+        scaled = self.linear.with_column_units(units)
+        rows, judges = _standardised(self.encoded, scaled), self.encoded_held_out
+        judges = None if judges is None else _standardised(judges, scaled)
         made = self._lift(lift, gamma_factor, rows)
-        return make_features(self.expand, standardize, made, rows, judges)
+        return make_features(scaled.with_lift(made), rows, judges)
 
     def _spline_features(self, n_knots: int) -> Features:
         rows, n_levels = self.encoded, self.schema.n_levels
         has_missing = None if self.known is None else self.known.has_missing
         lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, has_missing=has_missing)
-        way = None, PassThrough(len(n_levels)), lift
-        return make_features(*way, rows, self.encoded_held_out)
+        return make_features(spline_map(lift, len(n_levels)), rows, self.encoded_held_out)
 
     def _lift(self, lift: str, gamma_factor: float | None, rows: Rows) -> Lift:
-        settings, n_inputs = self.settings, self.standardize.n_outputs
+        settings, n_inputs = self.settings, self.linear.n_outputs
         if lift == "linear" or n_inputs == 0:
             return IdentityLift(n_inputs)
         gamma = self._typical_gamma(rows) if settings.gamma == "auto" else float(settings.gamma)
@@ -243,7 +217,7 @@ class Preparation:
     def n_frequencies(self) -> int:
         if self.settings.n_frequencies != "auto":
             return int(self.settings.n_frequencies)
-        wanted = FREQUENCIES_PER_INPUT * self.standardize.n_outputs
+        wanted = FREQUENCIES_PER_INPUT * self.linear.n_outputs
         return int(np.clip(wanted, *FREQUENCIES_RANGE))
 
 
@@ -262,22 +236,19 @@ def prepare(
 
     ``directions`` are the monotone columns: with any, columns are not rotated.
     """
-    if known is None:
-        expand, standardize = _learnt_from(rows, schema, settings)
-    else:
-        expand, standardize = known.expand, known.standardize
-    X = expanded(rows.X, expand)
-    keep = _axes_to_keep(settings.pca, standardize.n_outputs, _n_numbers(standardize, expand))
-    if keep is not None and is_dense(X) and not directions:
-        standardize = with_rotation(standardize, X, rows.weight, keep)
+    linear = _learnt_from(rows, schema, settings) if known is None else known.linear
+    keep = _axes_to_keep(settings.pca, linear.n_outputs, linear.n_numbers)
+    if keep is not None and is_dense(rows.X) and not directions:
+        X = linear.expanded(rows.X)
+        rotated = with_rotation(linear.standardize, X, rows.weight, keep)
+        linear = linear_map(rotated, linear.expand)
     return Preparation(
         schema,
         rows,
         held_out,
         n_classes,
         wanted,
-        expand,
-        standardize,
+        linear,
         settings,
         seed,
         directions,
@@ -289,9 +260,11 @@ def _spread(n_rows: int, most: int) -> IntArray:
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
-def _learnt_from(
-    rows: Rows, schema: Schema, settings: Settings
-) -> tuple[Expand | None, Standardize]:
+def _standardised(rows: Rows, linear: FeatureMap) -> Rows:
+    return Rows(linear.standardized(rows.X), rows.y, rows.weight)
+
+
+def _learnt_from(rows: Rows, schema: Schema, settings: Settings) -> FeatureMap:
     expand = fit_expand(rows.X, schema) if is_dense(rows.X) else None
     X = expanded(rows.X, expand)
     # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
@@ -303,13 +276,7 @@ def _learnt_from(
         center_and_scale=settings.standardize,
         keep_unit=None if expand is None else expand.is_indicator,
     )
-    return expand, standardize
-
-
-def _n_numbers(standardize: Standardize, expand: Expand | None) -> int:
-    if expand is None:
-        return standardize.n_outputs
-    return int((~expand.is_indicator[standardize.kept]).sum())
+    return linear_map(standardize, expand)
 
 
 def _axes_to_keep(pca: Any, n_columns: int, n_numbers: int) -> Any:

@@ -5,7 +5,7 @@
 
 What is stored is what a pass can start from without the raw part: codes under a spline lift,
 standardised numbers otherwise (Fourier features would take twenty times the room, and are made
-faster than they are read). A feature_map is plain data, so it travels to other processes.
+faster than they are read). A reader is plain data, so it travels to other processes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core import kernel
+from geomix.core.feature_map import FeatureMap, linear_map
 from geomix.core.kernel import TrainingRows, training_rows
-from geomix.core.lifts import CELLS_FOR_SINGLE, Lift, PassThrough, Standardize
+from geomix.core.lifts import CELLS_FOR_SINGLE, Standardize
 from geomix.core.spline import Binned, SplineLift
 from geomix.out_of_core.survey import Classes, Part, Survey, labels_and_weights
 from geomix.table.frames import taken
-from geomix.table.one_hot import NUMBER, Expand, expanded, make_expand
+from geomix.table.one_hot import NUMBER, make_expand
 from geomix.table.row_views import all_rows, blocks
 from geomix.table.schema import Schema
 from geomix.training.preparation import Known
@@ -51,7 +52,7 @@ class StoredRows:
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMap:
+class PartReader:
     """``dtype`` is that of the standardised numbers; ``class_weight`` (n_classes,) or None.
 
     exact : sums are worked out in float64, so that they are the same (to 1e-15) however the rows
@@ -60,9 +61,7 @@ class FeatureMap:
 
     schema: Schema
     classes: Classes
-    expand: Expand | None
-    standardize: Standardize
-    lift: Lift
+    feature_map: FeatureMap
     dtype: Any
     class_weight: FloatArray | None
     exact: bool
@@ -79,12 +78,13 @@ class FeatureMap:
     def _numbers(self, X: Any) -> Any:
         is_array = isinstance(X, np.ndarray) and not self.schema.has_categories
         encoded = X if is_array and X.dtype.kind == "f" else self.schema.encode(X)
-        if isinstance(self.lift, SplineLift):
-            return kernel.binned(self.lift, all_rows(encoded)).codes
-        rows = expanded(all_rows(encoded), self.expand)
-        V = np.empty((len(rows), self.standardize.n_outputs), dtype=self.dtype)
+        lift, standardize = self.feature_map.lift, self.feature_map.standardize
+        if isinstance(lift, SplineLift):
+            return kernel.binned(lift, all_rows(encoded)).codes
+        rows = self.feature_map.expanded(all_rows(encoded))
+        V = np.empty((len(rows), standardize.n_outputs), dtype=self.dtype)
         for at, block in blocks(rows):
-            V[at] = self.standardize(block)
+            V[at] = standardize(block)
         return V
 
     def blocks(self, stored: StoredRows) -> Iterator[TrainingRows]:
@@ -97,41 +97,36 @@ class FeatureMap:
 
     @property
     def _rows_per_block(self) -> int:
-        if isinstance(self.lift, SplineLift):
-            return CODES_PER_BLOCK // max(len(self.lift.parts), 1)
-        return FEATURES_PER_BLOCK // max(self.lift.n_outputs, 1)
+        lift = self.feature_map.lift
+        if isinstance(lift, SplineLift):
+            return CODES_PER_BLOCK // max(len(lift.parts), 1)
+        return FEATURES_PER_BLOCK // max(lift.n_outputs, 1)
 
     def _lifted(self, X: Any) -> Any:
-        if isinstance(self.lift, SplineLift):
-            return Binned(X, self.lift)
-        Phi = kernel.lifted(self.lift, X)
+        lift = self.feature_map.lift
+        if isinstance(lift, SplineLift):
+            return Binned(X, lift)
+        Phi = kernel.lifted(lift, X)
         return Phi.astype(np.float64, copy=False) if self.exact else Phi
 
 
-def feature_map_of(
+def part_reader_of(
     survey: Survey,
-    expand: Expand | None,
-    standardize: Standardize,
-    lift: Lift,
+    feature_map: FeatureMap,
     class_weight: FloatArray | None,
     *,
     exact: bool,
-) -> FeatureMap:
+) -> PartReader:
     """The way of a chosen lift. Numbers are float32 where those of a table in memory would be:
     all columns are, complete, there are many, and none lies far out."""
     limits = np.stack([survey.moments.low, survey.moments.high])
+    standardize = feature_map.standardize
     many = survey.n_rows * standardize.n_outputs >= CELLS_FOR_SINGLE
     single = (
-        survey.is_single
-        and many
-        and expand is None
-        and not isinstance(standardize, PassThrough)
-        and standardize.fits_single(limits)
+        survey.is_single and many and feature_map.expand is None and standardize.fits_single(limits)
     )
     dtype = np.float32 if single else np.float64
-    return FeatureMap(
-        survey.schema, survey.classes, expand, standardize, lift, dtype, class_weight, exact
-    )
+    return PartReader(survey.schema, survey.classes, feature_map, dtype, class_weight, exact)
 
 
 def known_from(survey: Survey, settings: Settings) -> Known:
@@ -151,7 +146,7 @@ def known_from(survey: Survey, settings: Settings) -> Known:
     if not settings.standardize:
         means, scales = np.zeros_like(means), np.ones_like(scales)
     standardize = Standardize(index, means[index], scales[index], None, len(means))
-    return Known(expand, standardize, survey.has_missing)
+    return Known(linear_map(standardize, expand), survey.has_missing)
 
 
 def _scale_of(survey: Survey) -> FloatArray:
