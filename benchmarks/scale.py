@@ -96,9 +96,8 @@ def timed(ask: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
 
 def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
     """Processor seconds of the survey, of writing the scratch file, and of one pass over it."""
-    from geomix.out_of_core.feature_map import known_from, way_for
-
     from geomix.out_of_core.files import FileSource, _found
+    from geomix.out_of_core.part_reader import known_from, part_reader_of
 
     estimator = GeometricMixtureClassifier(**SETTINGS)
     source = FileSource(tuple(_found(pattern)), "y", None, None, folder)
@@ -106,10 +105,9 @@ def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
     survey = source.survey(0, None)
     surveyed = time.process_time()
     known = known_from(survey, estimator.settings())
-    lift = geomix.core.lifts.IdentityLift(known.standardize.n_outputs)
-    way = way_for(survey, known.expand, known.standardize, lift, None, exact=False)
+    reader = part_reader_of(survey, known.linear, None, exact=False)
     before = time.process_time()
-    with source.sums(way) as sums:
+    with source.sums(reader) as sums:
         written = time.process_time()
         one_pass = timed(lambda: sums.terms(planes(), 6.0, 0.02), time.process_time)
     return surveyed - start, written - before, one_pass
@@ -265,17 +263,15 @@ def boosted_on_two(name: str) -> str:
 
 
 def _pass_seconds(client: Any, X: Any, y: Any) -> float:
-    from geomix.out_of_core.feature_map import known_from, way_for
-
     from geomix.dask import DaskSource, _Cluster, _parts
+    from geomix.out_of_core.part_reader import known_from, part_reader_of
 
     with _Cluster(client, 60.0) as cluster:
         source = DaskSource(cluster, _parts(X, y, None))
         survey = source.survey(0, None)
         known = known_from(survey, GeometricMixtureClassifier(**SETTINGS).settings())
-        lift = geomix.core.lifts.IdentityLift(known.standardize.n_outputs)
-        way = way_for(survey, known.expand, known.standardize, lift, None, exact=True)
-        with source.sums(way) as sums:
+            reader = part_reader_of(survey, known.linear, None, exact=True)
+        with source.sums(reader) as sums:
             return timed(lambda: sums.terms(planes(), 6.0, 0.02))
 
 
