@@ -270,7 +270,7 @@ def _pass_seconds(client: Any, X: Any, y: Any) -> float:
         source = DaskSource(cluster, _parts(X, y, None))
         survey = source.survey(0, None)
         known = known_from(survey, GeometricMixtureClassifier(**SETTINGS).settings())
-            reader = part_reader_of(survey, known.linear, None, exact=True)
+        reader = part_reader_of(survey, known.linear, None, exact=True)
         with source.sums(reader) as sums:
             return timed(lambda: sums.terms(planes(), 6.0, 0.02))
 
