@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 from sklearn.datasets import load_breast_cancer  # noqa: E402
 
-from geomix import GeometricMixtureClassifier  # noqa: E402
+from geomix import GeometricMixtureClassifier, Recipe  # noqa: E402
 from geomix.core import kernel  # noqa: E402
 from geomix.export import to_json  # noqa: E402
 
@@ -42,7 +42,8 @@ def wdbc(lift: str) -> tuple[Any, Any, Any]:
     X, codes = load_breast_cancer(return_X_y=True, as_frame=True)
     y = np.array(["malignant", "benign"])[codes]
     settings = {"lift": lift, "n_planes": 2, "n_members": 1, "l2": 1e-3, "shrink_to_mean": 0.0}
-    clf = GeometricMixtureClassifier(**settings, gamma=0.02, max_iter=60, random_state=0)
+    recipe = Recipe(gamma=0.02)
+    clf = GeometricMixtureClassifier(**settings, max_iter=60, random_state=0, advanced=recipe)
     return clf.fit(X, y).model_, X, y
 
 
@@ -50,7 +51,7 @@ def adult(folder: Path) -> tuple[Any, Any, Any]:
     table = pd.read_parquet(folder / "adult.parquet")
     y = table.pop(table.columns[-1]).to_numpy()
     settings = {"lift": "spline", "n_planes": 12, "n_members": 8, "l2": 1e-4, "max_iter": 30}
-    clf = GeometricMixtureClassifier(**settings, random_state=0)
+    clf = GeometricMixtureClassifier(preset="accurate", **settings, random_state=0)
     return clf.fit(table.iloc[:ROWS_TO_FIT], y[:ROWS_TO_FIT]).model_, table, y
 
 

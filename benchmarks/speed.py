@@ -21,6 +21,7 @@ import time  # noqa: E402
 import timeit  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable  # noqa: E402
+from dataclasses import replace  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -31,7 +32,7 @@ from conditions import kernel_name, processor, versions  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
-from geomix import GeometricMixture, GeometricMixtureClassifier, datasets  # noqa: E402
+from geomix import GeometricMixture, GeometricMixtureClassifier, Recipe, datasets  # noqa: E402
 from geomix.core import kernel  # noqa: E402
 from geomix.core.adam import adam_start  # noqa: E402
 from geomix.core.feature_map import FeatureMap  # noqa: E402
@@ -43,14 +44,19 @@ from geomix.core.spline import fit_spline  # noqa: E402
 warnings.simplefilter("ignore")
 RESULTS = Path(__file__).parent / "results" / "speed.md"
 PAPER_SETS = ("iris", "wine", "wdbc", "digits", "moons", "circles", "aniso", "spirals")
+FIXED_RECIPE = Recipe(calibrate=False, tol=1e-4)  # LogisticRegression's own tolerance
 FIXED = {
     "lift": "linear",
     "n_planes": 3,
     "l2": 1e-3,
-    "calibrate": False,
     "early_stopping": "off",
-    "tol": 1e-4,  # LogisticRegression's own
     "random_state": 0,
+    "advanced": FIXED_RECIPE,
+}
+FOURIER = {
+    **FIXED,
+    "lift": "fourier",
+    "advanced": replace(FIXED_RECIPE, n_frequencies=256, gamma=0.01),
 }
 SPLINE = {"n_planes": 4, "lift": "spline", "n_members": 1, "random_state": 0}
 Row = tuple[str, str, float]
@@ -130,8 +136,7 @@ def one_row() -> list[str]:
             rows.append((name, "one row", best_call("ask(X)", ask=ask, X=table_of_one)))
     parts = [table("One row, wdbc", rows, "us", 1e6, "ONNX Runtime LR")]
     X, y = data("digits")
-    fourier = {**FIXED, "lift": "fourier", "n_frequencies": 256, "gamma": 0.01}
-    score, row = GeometricMixtureClassifier(**fourier).fit(X, y).model_.scorer(), X[3].copy()
+    score, row = GeometricMixtureClassifier(**FOURIER).fit(X, y).model_.scorer(), X[3].copy()
     onnx, single = speed_peers.onnx_mlp(X, y), X[3:4].astype(np.float32)
     rows = [
         (
@@ -153,8 +158,7 @@ def batch() -> list[str]:
         X, y = data(name)
         many = np.ascontiguousarray(np.resize(X, (100_000, X.shape[1])))
         rows: list[Row] = []
-        fourier = {**FIXED, "lift": "fourier", "gamma": 0.01, "n_frequencies": 256}
-        models = {"linear": FIXED, "fourier": fourier}
+        models = {"linear": FIXED, "fourier": FOURIER}
         if name == "wdbc":
             models["spline"] = SPLINE
         for lift, settings in models.items():
@@ -378,7 +382,7 @@ def spline() -> list[str]:
 
 MEMORY = """
 import numpy as np, pandas as pd
-from geomix import GeometricMixtureClassifier
+from geomix import GeometricMixtureClassifier, Recipe
 def room(name):
     with open("/proc/self/status") as lines:
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
@@ -393,11 +397,13 @@ GeometricMixtureClassifier(**{settings}).fit(X, y)
 print((room("VmHWM:") - before) / size)
 """
 ONE_MODEL = {**FIXED, "n_planes": 4, "l2": 1e-4, "max_iter": 2}
+BY_ADAM = {**ONE_MODEL, "advanced": replace(FIXED_RECIPE, solver="adam")}
+BY_LBFGS = {**ONE_MODEL, "advanced": replace(FIXED_RECIPE, solver="lbfgs")}
 MEMORY_OF = {  # rows, table, settings
-    "float32 array, Adam": (500_000, "X", {**ONE_MODEL, "solver": "adam"}),
-    "float32 pandas frame, Adam": (500_000, "pd.DataFrame(X)", {**ONE_MODEL, "solver": "adam"}),
-    "float64 array, Adam": (500_000, "X.astype(np.float64)", {**ONE_MODEL, "solver": "adam"}),
-    "float32 array, L-BFGS": (500_000, "X", {**ONE_MODEL, "solver": "lbfgs"}),
+    "float32 array, Adam": (500_000, "X", BY_ADAM),
+    "float32 pandas frame, Adam": (500_000, "pd.DataFrame(X)", BY_ADAM),
+    "float64 array, Adam": (500_000, "X.astype(np.float64)", BY_ADAM),
+    "float32 array, L-BFGS": (500_000, "X", BY_LBFGS),
     "float32 array, linear, else default": (
         200_000, "X", {"lift": "linear", "max_iter": 20, "random_state": 0}
     ),

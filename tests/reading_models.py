@@ -6,9 +6,8 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from making import classifier
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-
-from geomix import GeometricMixtureClassifier
 
 
 @cache
@@ -51,10 +50,10 @@ SETTINGS = {
     "several": {"lift": "linear", "n_planes": 3},
     "rotated": {"lift": "linear", "n_planes": 2},
     "spline": {"lift": "spline", "n_planes": 1},
-    "committee": {"lift": "spline", "n_planes": 3, "n_members": 4},
+    "committee": {"lift": "spline", "n_planes": 3, "preset": "accurate", "n_members": 4},
     "mixed linear": {"lift": "linear", "n_planes": 2},
     "mixed spline": {"lift": "spline", "n_planes": 2, "n_members": 1},
-    "mixed committee": {"lift": "spline", "n_planes": 2, "n_members": 3},
+    "mixed committee": {"lift": "spline", "n_planes": 2, "preset": "accurate", "n_members": 3},
     "fourier": {"lift": "fourier", "n_planes": 2, "gamma": 0.02, "n_frequencies": 64},
     "mixed fourier": {"lift": "fourier", "n_planes": 1, "gamma": 0.02, "n_frequencies": 64},
 }
@@ -69,5 +68,5 @@ def fitted(name):
     settings = {"l2": 1e-3, "shrink_to_mean": 0.0, "max_iter": 60, "random_state": 0} | SETTINGS[
         name
     ]
-    clf = GeometricMixtureClassifier(**settings).fit(X, y)
+    clf = classifier(**settings).fit(X, y)
     return clf.model_, X, y

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from making import classifier
 
-from geomix import GeometricMixtureClassifier
 from geomix.core.planes import Planes, class_starts
 from geomix.core.spline import fit_spline
 from geomix.model import GeometricMixture
@@ -64,25 +64,28 @@ def odd_rows(X):
     return np.concatenate([X[:40], np.array(extra, dtype=object)])
 
 
+ENSEMBLE = {"preset": "accurate"}  # the preset that allows one
+
+
 def of_numbers(**parameters):
     X, y = numbers()
     labels = parameters.pop("labels", None)
     y = y if labels is None else np.array(labels)[y]
-    model = GeometricMixtureClassifier(**{**QUICK, **parameters}).fit(X, y).model_
+    model = classifier(**{**QUICK, **parameters}).fit(X, y).model_
     return Case(model, np.concatenate([X[:40], [[1e200, -1e200, 0.0], [np.nan, 1.0, np.nan]]]))
 
 
 def of_mixed(**parameters):
     X, y = mixed()
     settings = {**QUICK, "categorical_features": [3], **parameters}
-    return Case(GeometricMixtureClassifier(**settings).fit(X, y).model_, odd_rows(X))
+    return Case(classifier(**settings).fit(X, y).model_, odd_rows(X))
 
 
 def with_holes(**parameters):
     """Numbers alone, some of them missing."""
     X, y = numbers()
     X[::7, 1] = np.nan
-    return Case(GeometricMixtureClassifier(**{**QUICK, **parameters}).fit(X, y).model_, X[:40])
+    return Case(classifier(**{**QUICK, **parameters}).fit(X, y).model_, X[:40])
 
 
 def with_pairs():
@@ -104,7 +107,7 @@ def constant():
     X, y = np.ones((30, 3)), np.arange(30) % 3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = GeometricMixtureClassifier(**QUICK).fit(X, y).model_
+        model = classifier(**QUICK).fit(X, y).model_
     return Case(model, np.ones((3, 3)))
 
 
@@ -116,8 +119,8 @@ MAKERS = {
     "linear mixed": lambda: of_mixed(lift="linear", n_planes=2),
     "linear holes": lambda: with_holes(lift="linear", n_planes=2),
     "spline": lambda: of_numbers(lift="spline", n_planes=1, labels=["a", "b", "ü\U0001f600"]),
-    "spline committee": lambda: of_numbers(lift="spline", n_planes=2, n_members=3),
-    "spline mixed": lambda: of_mixed(lift="spline", n_planes=2, n_members=2),
+    "spline committee": lambda: of_numbers(lift="spline", n_planes=2, **ENSEMBLE, n_members=3),
+    "spline mixed": lambda: of_mixed(lift="spline", n_planes=2, **ENSEMBLE, n_members=2),
     "spline pairs": with_pairs,
     "spline holes": lambda: with_holes(lift="spline", n_planes=1),
     "fourier": lambda: of_numbers(lift="fourier", n_planes=2),

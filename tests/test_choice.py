@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from making import classifier
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import log_loss
 
@@ -92,7 +93,7 @@ def test_a_committee_is_as_large_as_the_time_allows(moons, monkeypatch):
         "random_state": 0,
     }
     let_time_pass(monkeypatch, seconds_per_look=1.0)
-    clf = GeometricMixtureClassifier(time_limit=300.0, n_members=8, **settings).fit(X, y)
+    clf = classifier(time_limit=300.0, preset="accurate", n_members=8, **settings).fit(X, y)
     n_members = clf.model_.planes.n_members
     assert 1 <= n_members < 8
     assert f"time_limit: {n_members} of 8 members trained." in clf.history_.notes
@@ -150,7 +151,7 @@ def test_curves_get_the_knots_that_their_shape_needs():
 
 def test_knots_by_hand_stay_as_they_are():
     X, y = shape_of_one_column(3000, sixty_teeth)
-    clf = GeometricMixtureClassifier(lift="spline", n_knots=20, random_state=0).fit(X, y)
+    clf = classifier(lift="spline", n_knots=20, random_state=0).fit(X, y)
     assert clf.model_.lift.n_outputs <= 19
 
 
@@ -252,18 +253,18 @@ def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkey
     """n times the mean loss and n l2: what matters beside the sum of the rows is n l2."""
     search_on(monkeypatch, 300, probe=300)
     settings = {"lift": "linear", "validation_fraction": 0.25, "random_state": 0}
-    clf = GeometricMixtureClassifier(**settings).fit(*moons)
+    clf = classifier(**settings).fit(*moons)
     (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
     n_train = 0.75 * len(moons[1])
     assert clf.history_.l2 == pytest.approx(chosen.l2 * 300 / n_train)
-    given = GeometricMixtureClassifier(l2=1e-3, **settings).fit(*moons)
+    given = classifier(l2=1e-3, **settings).fit(*moons)
     assert given.history_.l2 == 1e-3
 
 
 def test_a_spline_found_on_some_rows_is_measured_on_more(moons, monkeypatch):
     search_on(monkeypatch, 300, probe=300)
     settings = {"lift": "spline", "validation_fraction": 0.25, "random_state": 0}
-    clf = GeometricMixtureClassifier(**settings).fit(*moons)
+    clf = classifier(**settings).fit(*moons)
     (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
     assert clf.history_.trials.index(chosen) > 0
     assert clf.history_.l2 == chosen.l2
@@ -296,7 +297,7 @@ def test_of_very_many_rows_some_calibrate_the_final_planes(moons, few_are_many, 
         splits, "distinct_rows", lambda *a: order.append(distinct_rows(*a)) or order[-1]
     )
     settings = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "random_state": 0}
-    clf = GeometricMixtureClassifier(**settings).fit(X, y)
+    clf = classifier(**settings).fit(X, y)
     fraction, spared = few_are_many[-1]
     rows = order[-1].take(spared)
     assert fraction == 0.2
@@ -306,11 +307,13 @@ def test_of_very_many_rows_some_calibrate_the_final_planes(moons, few_are_many, 
     assert clf.model_.temperature == pytest.approx(expected, rel=1e-4)
     assert f"{len(rows)} rows were left out of the final training" in clf.history_.notes[-1]
     assert clf.history_.records[-1].valid_loss is not None
-    alone = GeometricMixtureClassifier(calibrate=False, **settings).fit(X, y)
+    alone = classifier(calibrate=False, **settings).fit(X, y)
     assert alone.history_.records[-1].valid_loss is None
 
 
-@pytest.mark.parametrize("setting", [{"n_members": 2}, {"calibrate": False}, {"refit": False}])
+@pytest.mark.parametrize(
+    "setting", [{"preset": "accurate", "n_members": 2}, {"calibrate": False}, {"refit": False}]
+)
 def test_no_row_is_spared_where_it_would_not_calibrate(moons, few_are_many, setting):
     settings = {
         "lift": "spline",
@@ -319,7 +322,7 @@ def test_no_row_is_spared_where_it_would_not_calibrate(moons, few_are_many, sett
         "shrink_to_mean": 0.9,
         "random_state": 0,
     }
-    GeometricMixtureClassifier(**settings, **setting).fit(*moons)
+    classifier(**settings, **setting).fit(*moons)
     assert len(few_are_many) == 1  # the rows that were held out for the choice
 
 
@@ -327,7 +330,7 @@ def test_nothing_is_settled_on_more_rows_when_time_is_up(moons, monkeypatch):
     search_on(monkeypatch, 300, probe=300)
     let_time_pass(monkeypatch, seconds_per_look=1.0)
     settings = {"lift": "spline", "time_limit": 0.5, "random_state": 0}
-    clf = GeometricMixtureClassifier(**settings).fit(*moons)
+    clf = classifier(**settings).fit(*moons)
     assert len(clf.history_.trials) == 1
     assert "of the rows. On" not in clf.history_.choice
 
@@ -335,7 +338,7 @@ def test_nothing_is_settled_on_more_rows_when_time_is_up(moons, monkeypatch):
 @pytest.mark.parametrize("planes", [{"n_planes": 1}, {"max_planes": 2}])
 def test_no_more_planes_on_more_rows_than_may_be(moons, monkeypatch, planes):
     search_on(monkeypatch, 300, probe=300)
-    clf = GeometricMixtureClassifier(lift="spline", random_state=0, **planes).fit(*moons)
+    clf = classifier(lift="spline", random_state=0, **planes).fit(*moons)
     assert {trial.n_planes for trial in clf.history_.trials} == {2}
 
 
@@ -381,6 +384,6 @@ def test_a_probe_that_is_over_still_leaves_a_model(monkeypatch, seconds_per_look
     let_time_pass(monkeypatch, seconds_per_look)
     X, y = make_blobs(1500, 2, centers=[[-9.0, 0.0], [9.0, 0.0]], random_state=0)
     settings = {"lift": "fourier", "random_state": 0, "time_limit": 5.0}
-    clf = GeometricMixtureClassifier(**settings).fit(X, y)
+    clf = classifier(**settings).fit(X, y)
     assert clf.score(X, y) == 1.0
     assert len(clf.history_.trials) >= 1

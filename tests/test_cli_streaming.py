@@ -297,6 +297,7 @@ def test_a_table_of_many_cells_is_streamed_unless_told_otherwise(run, rows, tmp_
     [
         (["--set", "solver=adam"], "Got solver='adam'"),
         (["--set", "n_members=3"], "Got n_members=3"),
+        (["--set", "n_members=3", "--set", "preset=accurate"], "Got n_members=3"),
         (["--paper"], "Got solver='adam'"),
         (["--set", "early_stopping=on"], "early_stopping"),
     ],

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from making import classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
@@ -25,7 +26,7 @@ def table():
 
 def test_a_warm_start_on_the_same_rows_stays_where_it_is(table):
     X, y = table
-    clf = GeometricMixtureClassifier(**FIXED, warm_start=True, tol=1e-8).fit(X, y)
+    clf = classifier(**FIXED, warm_start=True, tol=1e-8).fit(X, y)
     before = clf.model_
     clf.fit(X, y)
     np.testing.assert_allclose(clf.model_.planes.weights, before.planes.weights, atol=1e-5)
@@ -36,7 +37,7 @@ def test_a_warm_start_on_the_same_rows_stays_where_it_is(table):
 
 def test_a_warm_start_ends_at_the_optimum_of_the_new_rows(table):
     X, y = table
-    clf = GeometricMixtureClassifier(**FIXED, warm_start=True, tol=1e-9)
+    clf = classifier(**FIXED, warm_start=True, tol=1e-9)
     clf.fit(X[:1200], y[:1200]).fit(X[1200:], y[1200:])
     model = clf.model_
     V = (X[1200:] - model.standardize.mean) / model.standardize.scale
@@ -52,7 +53,7 @@ def test_a_warm_start_ends_at_the_optimum_of_the_new_rows(table):
 def test_more_rows_make_a_warm_started_model_better(table, lift):
     X, y = table
     settings = {"lift": lift, "n_planes": 2, "random_state": 0, "warm_start": True}
-    clf = GeometricMixtureClassifier(**settings).fit(X[:150], y[:150])
+    clf = classifier(**settings).fit(X[:150], y[:150])
     first = clf.score(X[1800:], y[1800:])
     clf.fit(X[:1800], y[:1800])
     assert clf.score(X[1800:], y[1800:]) > first - 0.01
@@ -61,7 +62,7 @@ def test_more_rows_make_a_warm_started_model_better(table, lift):
 
 def test_rows_to_judge_by_recalibrate_a_warm_start(table):
     X, y = table
-    clf = GeometricMixtureClassifier(**FIXED, warm_start=True).fit(X[:300], y[:300])
+    clf = classifier(**FIXED, warm_start=True).fit(X[:300], y[:300])
     before = clf.model_.temperature
     clf.fit(X[:1200], y[:1200], X_val=X[1200:], y_val=y[1200:])
     assert clf.model_.temperature != before
@@ -69,7 +70,7 @@ def test_rows_to_judge_by_recalibrate_a_warm_start(table):
 
 def test_a_warm_start_refuses_what_it_cannot_go_on_from(table):
     X, y = table
-    clf = GeometricMixtureClassifier(**FIXED, warm_start=True).fit(X, y)
+    clf = classifier(**FIXED, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match=r"label 7.*the classes of the model"):
         clf.fit(X, np.where(y == 0, 7, y))
     with pytest.raises(ValueError, match="features"):
@@ -82,9 +83,9 @@ def test_a_warm_start_refuses_what_it_cannot_go_on_from(table):
 
 def test_without_warm_start_a_fit_starts_anew(table):
     X, y = table
-    clf = GeometricMixtureClassifier(**FIXED)
+    clf = classifier(**FIXED)
     once = clf.fit(X[:500], y[:500]).fit(X, y).model_
-    anew = GeometricMixtureClassifier(**FIXED).fit(X, y).model_
+    anew = classifier(**FIXED).fit(X, y).model_
     assert np.array_equal(once.planes.weights, anew.planes.weights)
 
 
@@ -111,7 +112,7 @@ def test_the_same_stream_gives_the_same_bits(table):
     X, y = table
     found = []
     for _ in range(2):
-        clf = GeometricMixtureClassifier(**FIXED)
+        clf = classifier(**FIXED)
         for batch in batches(X[:1000], y[:1000]):
             clf.partial_fit(*batch, classes=[0, 1, 2])
         found.append(clf.model_.planes.weights)
@@ -120,17 +121,17 @@ def test_the_same_stream_gives_the_same_bits(table):
 
 def test_a_batch_of_one_class_is_warned_about(table):
     X, y = table
-    clf = GeometricMixtureClassifier(**FIXED).partial_fit(X[:500], y[:500], classes=[0, 1, 2])
+    clf = classifier(**FIXED).partial_fit(X[:500], y[:500], classes=[0, 1, 2])
     with pytest.warns(DataQualityWarning, match="one class only, 1"):
         clf.partial_fit(X[y == 1][:100], y[y == 1][:100])
     with pytest.raises(ValueError, match="at least 2 classes"):
-        GeometricMixtureClassifier(**FIXED).partial_fit(X[y == 1], y[y == 1], classes=[0, 1, 2])
+        classifier(**FIXED).partial_fit(X[y == 1], y[y == 1], classes=[0, 1, 2])
 
 
 def test_the_first_batch_names_all_classes_and_later_ones_may_lack_some(table):
     X, y = table
     first = y[:400] != 2
-    clf = GeometricMixtureClassifier(**FIXED)
+    clf = classifier(**FIXED)
     with pytest.raises(ValueError, match="classes must be passed"):
         clf.partial_fit(X[:400][first], y[:400][first])
     with pytest.warns(DataQualityWarning, match="Class 2 has no row"):
@@ -149,12 +150,12 @@ def test_the_first_batch_names_all_classes_and_later_ones_may_lack_some(table):
 def test_a_stream_of_frames_keeps_levels_and_weights(table):
     X, y = table
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.where(y == 0, "u", "v"))
-    clf = GeometricMixtureClassifier(**FIXED)
+    clf = classifier(**FIXED)
     clf.partial_fit(frame[:600], y[:600], classes=[0, 1, 2])
     new_level = frame[600:1200].assign(kind="w")
     weight = np.r_[np.zeros(300), np.ones(300)]
     clf.partial_fit(new_level, y[600:1200], sample_weight=weight)
-    other = GeometricMixtureClassifier(**FIXED)
+    other = classifier(**FIXED)
     other.partial_fit(frame[:600], y[:600], classes=[0, 1, 2])
     other.partial_fit(new_level[300:], y[900:1200])
     assert np.array_equal(clf.model_.planes.weights, other.model_.planes.weights)
@@ -162,7 +163,7 @@ def test_a_stream_of_frames_keeps_levels_and_weights(table):
 
 def test_a_step_that_is_too_long_is_left_out_and_said(table, monkeypatch):
     X, y = table
-    clf = GeometricMixtureClassifier(**FIXED, learning_rate=1e6, clip_norm=None)
+    clf = classifier(**FIXED, learning_rate=1e6, clip_norm=None)
     clf.partial_fit(X[:500], y[:500], classes=[0, 1, 2])
     with np.errstate(all="ignore"):
         before = clf.model_

@@ -17,6 +17,7 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
+from making import classifier  # noqa: E402
 
 import geomix.dask as bridge  # noqa: E402
 from geomix import GeometricMixtureClassifier  # noqa: E402
@@ -69,7 +70,7 @@ def cut(X, y, chunks):
 
 
 def local(X, y, **settings):
-    clf = GeometricMixtureClassifier(**{**FIXED, **settings})
+    clf = classifier(**{**FIXED, **settings})
     return fit_estimator(clf, MemorySource([Part(X, y)]))
 
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from making import classifier
 from reading_models import fitted
 from scipy.stats import chi2_contingency
 from sklearn.datasets import load_wine
@@ -95,7 +96,7 @@ def test_priors_of_a_corrected_model_are_those_of_the_rows():
 @pytest.mark.parametrize("pca", [None, 5])
 def test_the_soft_or_of_models_is_a_model(lift, pca):
     X, y = load_wine(return_X_y=True)
-    clf = GeometricMixtureClassifier(
+    clf = classifier(
         2,
         lift=lift,
         l2=1e-3,
@@ -127,7 +128,7 @@ def test_a_merged_model_can_be_explained():
         "n_members": 1,
         "random_state": 0,
     }
-    clf = GeometricMixtureClassifier(2, lift="spline", **settings)
+    clf = classifier(2, lift="spline", **settings)
     merged = geomix.merge([clf.fit(X[i::2], y[i::2]).model_ for i in range(2)])
     told = merged.explain_local(X)
     total = told.contributions.sum(axis=1) + told.bias + told.pooling

@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import skl2onnx
+from making import classifier
 from saved_models import MAKERS, case, exported_rows, mixed, numbers
 from skl2onnx.common.data_types import (
     DoubleTensorType,
@@ -21,7 +22,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from geomix import GeometricMixtureClassifier
 from geomix.export.onnx import to_onnx
 from geomix.export.onnx_graph import MISSING_INTEGER
 from geomix.export.sklearn_onnx import register
@@ -87,7 +87,7 @@ def test_onnx_runtime_answers_as_the_model_does(name, dtype):
 def test_labels_come_back_as_they_are(labels):
     X, y = numbers()
     order = np.sort(labels)
-    model = GeometricMixtureClassifier(**QUICK).fit(X, order[(y > 0).astype(int)]).model_
+    model = classifier(**QUICK).fit(X, order[(y > 0).astype(int)]).model_
     label, _, _ = session_of(to_onnx(model)).run(None, {"X": X.astype("float32")})
     assert label.tolist() == model.predict(X.astype("float32")).tolist()
     assert {type(one) for one in label.tolist()} == {type(one) for one in labels}
@@ -112,7 +112,7 @@ def test_a_category_of_floats_is_a_tensor_of_floats():
     X = np.column_stack([rng.normal(size=200), rng.choice([0.5, 1.0, 2.25], 200)])
     X[::9, 1] = np.nan
     y = (X[:, 0] + (X[:, 1] == 0.5) > 0.3).astype(int)
-    clf = GeometricMixtureClassifier(**QUICK, categorical_features=[1]).fit(X, y)
+    clf = classifier(**QUICK, categorical_features=[1]).fit(X, y)
     session = session_of(to_onnx(clf.model_, double=True))
     rows = np.vstack([X, [[0.0, 7.5]]])
     _, p, _ = session.run(None, {"x0": rows[:, [0]], "x1": rows[:, [1]]})
@@ -154,8 +154,15 @@ def registered():
 @pytest.mark.parametrize("dtype", PRECISION)
 def test_a_pipeline_converts(lift, dtype):
     X, y = numbers()
-    settings = {**QUICK, "lift": lift, "gamma": 0.1, "shrink_to_mean": 0.0, "n_members": 2}
-    pipeline = make_pipeline(StandardScaler(), GeometricMixtureClassifier(**settings)).fit(X, y)
+    settings = {
+        **QUICK,
+        "lift": lift,
+        "gamma": 0.1,
+        "shrink_to_mean": 0.0,
+        "preset": "accurate",
+        "n_members": 2,
+    }
+    pipeline = make_pipeline(StandardScaler(), classifier(**settings)).fit(X, y)
     graph = skl2onnx.to_onnx(pipeline, X[:1].astype(dtype), options={"zipmap": False})
     session = session_of(graph)
     label, p, plane = session.run(None, {session.get_inputs()[0].name: X.astype(dtype)})
@@ -173,7 +180,7 @@ def test_a_pipeline_converts(lift, dtype):
 def test_the_estimator_alone_converts_to_six_digits(labels):
     X, y = numbers()
     y = y if labels is None else np.array(labels)[y]
-    clf = GeometricMixtureClassifier(**QUICK).fit(X, y)
+    clf = classifier(**QUICK).fit(X, y)
     single = X.astype("float32")
     label, p, _ = session_of(skl2onnx.to_onnx(clf, single[:1])).run(None, {"X": single})
     np.testing.assert_allclose(p, clf.predict_proba(single), rtol=0.0, atol=1e-6)
@@ -183,7 +190,7 @@ def test_the_estimator_alone_converts_to_six_digits(labels):
 def test_an_estimator_of_categories_takes_one_input_for_each_column():
     X, y = mixed()
     X[X[:, 2] == "", 2] = "none"
-    clf = GeometricMixtureClassifier(**QUICK, categorical_features=[3]).fit(X, y)
+    clf = classifier(**QUICK, categorical_features=[3]).fit(X, y)
     types = [DoubleTensorType, DoubleTensorType, StringTensorType, Int64TensorType]
     names = clf.model_.columns
     declared = [(name, kind([None, 1])) for name, kind in zip(names, types, strict=True)]
@@ -198,7 +205,7 @@ def test_an_estimator_of_categories_takes_one_input_for_each_column():
 def test_a_vote_with_other_classifiers_converts():
     X, y = numbers()
     X = X / [1.0, 10.0, 100.0]
-    voters = [("one", GeometricMixtureClassifier(**QUICK)), ("other", LogisticRegression())]
+    voters = [("one", classifier(**QUICK)), ("other", LogisticRegression())]
     vote = VotingClassifier(voters, voting="soft", flatten_transform=False).fit(X, y)
     options = {id(vote): {"zipmap": False}}
     single = X.astype("float32")
@@ -211,7 +218,7 @@ def test_a_vote_with_other_classifiers_converts():
 
 def test_an_old_target_opset_is_refused():
     X, y = numbers()
-    clf = GeometricMixtureClassifier(**QUICK).fit(X, y)
+    clf = classifier(**QUICK).fit(X, y)
     with pytest.raises(ValueError, match="at least 18"):
         skl2onnx.to_onnx(clf, X[:1], target_opset={"": 17, "ai.onnx.ml": 3})
 

@@ -7,9 +7,9 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from making import classifier
 from saved_models import MAKERS, case
 
-from geomix import GeometricMixtureClassifier
 from geomix.core.planes import Planes, class_starts
 from geomix.export.sql import literal, number, quoted, to_sql
 
@@ -119,7 +119,7 @@ def test_many_columns_are_not_too_deep_for_a_database(engine):
     X = rng.normal(size=(60, 1200))
     settings = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "max_iter": 5, "pca": None}
     settings |= {"calibrate": False, "early_stopping": "off"}
-    model = GeometricMixtureClassifier(**settings, random_state=0).fit(X, X[:, 0] > 0).model_
+    model = classifier(**settings, random_state=0).fit(X, X[:, 0] > 0).model_
     frame = pd.DataFrame(X[:5], columns=model.columns)
     query = to_sql(model, "frame", dialect=engine)
     if engine == "duckdb":

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from making import classifier
 from sklearn.datasets import make_classification
 
-from geomix import DataQualityWarning, GeometricMixtureClassifier, SchemaError
+from geomix import DataQualityWarning, SchemaError
 from geomix.core.kernel import is_native
 from geomix.core.lifts import draw_fourier, fit_standardize
 from geomix.core.objective import batch_terms
@@ -41,7 +42,7 @@ def table():
 
 
 def fit(X, y, cuts=(), weight=None, **settings):
-    clf = GeometricMixtureClassifier(**{**FIXED, **settings})
+    clf = classifier(**{**FIXED, **settings})
     return fit_estimator(clf, MemorySource(in_parts(X, y, weight, cuts)))
 
 
@@ -139,9 +140,9 @@ def test_a_survey_knows_the_columns_as_a_fit_in_memory_does(rng):
 
 def test_a_survey_expands_and_scales_as_a_fit_in_memory_does(rng):
     frame, y = mixed_frame(rng)
-    ours = GeometricMixtureClassifier(**FIXED | {"n_planes": 1}).fit(frame, y).model_
+    ours = classifier(**FIXED | {"n_planes": 1}).fit(frame, y).model_
     found = surveyed(frame, y, [300, 600])
-    known = known_from(found, GeometricMixtureClassifier(**FIXED).settings())
+    known = known_from(found, classifier(**FIXED).settings())
     assert known.linear.expand.shows.tolist() == ours.expand.shows.tolist()
     assert known.linear.expand.column_of.tolist() == ours.expand.column_of.tolist()
     assert known.linear.standardize.kept.tolist() == ours.standardize.kept.tolist()
@@ -239,7 +240,7 @@ def test_one_plane_per_class_ends_where_the_fit_in_memory_does(table):
     X, y = table
     settings = {**FIXED, "n_planes": 1, "l2": 1e-2, "tol": 1e-12, "max_iter": 500}
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
-    in_memory = GeometricMixtureClassifier(**settings).fit(X, y, weight).model_
+    in_memory = classifier(**settings).fit(X, y, weight).model_
     far = fit(X, y, [100, 900], weight, **settings).model_
     np.testing.assert_allclose(far.standardize.mean, in_memory.standardize.mean, atol=1e-12)
     np.testing.assert_allclose(far.planes.weights, in_memory.planes.weights, atol=1e-6)
@@ -323,7 +324,7 @@ def test_class_weights_and_prior_correction_work_as_in_memory(table):
     for correct in (False, True):
         settings["correct_prior"] = correct
         far = fit(X, y, [300], **settings)
-        near = GeometricMixtureClassifier(**settings).fit(X, y)
+        near = classifier(**settings).fit(X, y)
         np.testing.assert_allclose(far.predict_proba(X), near.predict_proba(X), atol=1e-5)
 
 
@@ -331,7 +332,7 @@ def test_class_weights_and_prior_correction_work_as_in_memory(table):
     "setting",
     [
         {"solver": "adam"},
-        {"n_members": 5},
+        {"n_members": 5, "preset": "accurate"},
         {"refit": False},
         {"early_stopping": "plain"},
         {"adaptive_penalty": True},
@@ -352,19 +353,19 @@ def test_bad_parts_are_refused_with_what_is_wrong(rng, table):
     numbers = frame.assign(colour=1.0)
     with pytest.raises(SchemaError, match="'colour' holds numbers in one part"):
         fit_estimator(
-            GeometricMixtureClassifier(**FIXED),
+            classifier(**FIXED),
             MemorySource([Part(frame, labels), Part(numbers, labels)]),
         )
     with pytest.raises(SchemaError, match="different columns"):
         fit_estimator(
-            GeometricMixtureClassifier(**FIXED),
+            classifier(**FIXED),
             MemorySource([Part(frame, labels), Part(frame.drop(columns="late"), labels)]),
         )
     with pytest.raises(ValueError, match="late: 300 of 900"):
         fit(frame, labels, [300], missing="error")
     with pytest.raises(ValueError, match="text in one part and numbers in another"):
         fit_estimator(
-            GeometricMixtureClassifier(**FIXED),
+            classifier(**FIXED),
             MemorySource([Part(X[:600], y[:600]), Part(X[600:], y[600:].astype(str))]),
         )
 

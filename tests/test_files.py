@@ -13,11 +13,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from making import classifier
 from sklearn.datasets import load_digits, make_classification
 
 import geomix
 import geomix.tablefile
-from geomix import GeometricMixtureClassifier, SchemaError, fit_files
+from geomix import SchemaError, fit_files
 from geomix.out_of_core import files, sampling
 from geomix.out_of_core.fit import MemorySource, fit_estimator
 from geomix.out_of_core.part_reader import StoredRows
@@ -60,7 +61,7 @@ def test_files_give_the_model_of_the_same_rows_in_memory(
     far = fit_files(pattern, "y", sample_weight="w", scratch=scratch, **settings)
     X = frame.drop(columns=["y", "w"])
     source = MemorySource([Part(X, frame["y"].to_numpy(), frame["w"].to_numpy())])
-    near = fit_estimator(GeometricMixtureClassifier(**settings), source)
+    near = fit_estimator(classifier(**settings), source)
     assert far.feature_names_in_.tolist() == list(X)
     assert far.classes_.tolist() == ["high", "low", "mid"]
     assert far.model_.schema == near.model_.schema
@@ -91,7 +92,7 @@ def test_rows_sorted_by_class_teach_as_much_as_mixed_ones(tmp_path, small_batche
     settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "pca": None, "random_state": 0}
     clf = fit_files(tmp_path / "*.parquet", "y", **settings)
     score = clf.score(pd.DataFrame(X[test], columns=names), y[test])
-    near = GeometricMixtureClassifier(**settings).fit(X[~test], y[~test]).score(X[test], y[test])
+    near = classifier(**settings).fit(X[~test], y[~test]).score(X[test], y[test])
     assert score > near - 0.02
     assert score > 0.93
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 import sklearn
+from making import classifier
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
@@ -19,13 +20,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import geomix
-from geomix import GeometricMixtureClassifier
+from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
 
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "max_iter": 30, "random_state": 0}
 
 
 def quick(**parameters):
-    return GeometricMixtureClassifier(**{**QUICK, **parameters})
+    return classifier(**{**QUICK, **parameters})
 
 
 def frame(X):
@@ -57,7 +58,8 @@ def test_a_grid_search_finds_the_penalty_that_scores_best(iris):
 
 
 def test_parameters_of_numpy_types_can_be_searched(iris):
-    grid = {"n_planes": np.array([1, 2]), "refit": np.array([True, False]), "l2": np.array([1e-3])}
+    grid = {"n_planes": np.array([1, 2]), "l2": np.array([1e-3])}
+    grid["advanced"] = [Recipe(refit=refit) for refit in np.array([True, False])]
     search = GridSearchCV(quick(max_iter=10), grid, cv=2, error_score="raise").fit(*iris)
     assert len(search.cv_results_["params"]) == 4
 
@@ -91,11 +93,13 @@ def test_a_clone_has_the_parameters_and_nothing_learnt(fitted):
 
 
 def test_parameters_can_be_read_and_set_and_a_wrong_name_is_refused():
-    clf = quick().set_params(l2=0.5, solver="adam")
+    clf = quick().set_params(l2=0.5, advanced=Recipe(solver="adam"))
     assert clf.get_params()["l2"] == 0.5
-    assert clf.get_params()["solver"] == "adam"
+    assert clf.get_params()["advanced"].solver == "adam"
     with pytest.raises(ValueError, match="Invalid parameter 'sharpnes' for estimator"):
         clf.set_params(sharpnes=3.0)
+    with pytest.raises(InvalidParameterError, match=r"set advanced=Recipe\(sharpness=\.\.\.\)"):
+        clf.set_params(sharpness=3.0)
 
 
 def test_the_estimator_shows_itself_with_what_differs_from_the_defaults():

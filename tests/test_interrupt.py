@@ -8,14 +8,15 @@ import pytest
 
 SCRIPT = """
 import threading, numpy as np, scipy.sparse
-from geomix import GeometricMixtureClassifier
+from geomix import GeometricMixtureClassifier, Recipe
 
 rng = np.random.default_rng(0)
 X, y = rng.standard_normal((60_000, 40)), rng.integers(0, 4, 60_000)
 if {sparse}:
     X = scipy.sparse.csr_array(np.where(rng.random(X.shape) < 0.2, X, 0.0))
-clf = GeometricMixtureClassifier(4, lift="linear", l2=1e-6, solver={solver!r}, tol=0.0,
-                                 max_iter=100_000, early_stopping="off", calibrate=False)
+recipe = Recipe(solver={solver!r}, tol=0.0, calibrate=False)
+clf = GeometricMixtureClassifier(4, lift="linear", l2=1e-6, max_iter=100_000, early_stopping="off",
+                                 advanced=recipe)
 # Well into the training by then: preparing these rows takes a fraction of it.
 threading.Timer(1.5, lambda: print("training", flush=True)).start()
 try:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from making import classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
@@ -14,7 +15,7 @@ QUICK = {"lift": "linear", "l2": 1e-4, "n_planes": 2, "max_iter": 60, "random_st
 
 
 def quick(**parameters):
-    return GeometricMixtureClassifier(**{**QUICK, **parameters})
+    return classifier(**{**QUICK, **parameters})
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "wdbc"])

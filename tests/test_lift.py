@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from making import classifier
 from shapes import random_planes
 from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from geomix import GeometricMixtureClassifier
 from geomix.core.lifts import (
     LARGEST_STANDARDIZED,
     draw_fourier,
@@ -145,7 +145,7 @@ def test_short_numbers_are_the_nearest_of_21_bits():
 
 def test_a_fourier_model_holds_short_numbers_only():
     X = np.random.default_rng(0).standard_normal((60, 3))
-    clf = GeometricMixtureClassifier(lift="fourier", n_planes=2, gamma=0.5, random_state=0)
+    clf = classifier(lift="fourier", n_planes=2, gamma=0.5, random_state=0)
     model = clf.fit(X, (X[:, 0] > 0).astype(int)).model_
     for numbers in (model.lift.frequencies, model.planes.weights):
         assert np.array_equal(short(numbers), numbers)

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from making import classifier
 
 from geomix import GeometricMixtureClassifier
 from geomix.arrays import CenteredSparse
@@ -44,7 +45,7 @@ def always_single(monkeypatch):
 
 
 def proba(X, y, **settings):
-    return GeometricMixtureClassifier(**{**FIXED, **settings}).fit(X, y).predict_proba(X)
+    return classifier(**{**FIXED, **settings}).fit(X, y).predict_proba(X)
 
 
 # --- picked rows and their blocks ---
@@ -206,7 +207,7 @@ def test_float32_training_ends_without_complaint(wine, settings, always_single):
 def test_the_layout_of_a_float32_table_changes_no_bit(wdbc, other, always_single, small_blocks):
     X, y = wdbc[0].astype(np.float32), wdbc[1]
     settings = {"solver": "adam", "max_iter": 3, "n_planes": 2, "pca": 5}
-    ours = GeometricMixtureClassifier(**{**FIXED, **settings}).fit(other(X), y)
+    ours = classifier(**{**FIXED, **settings}).fit(other(X), y)
     assert np.array_equal(ours.model_.predict_proba(X), proba(X, y, **settings))
 
 
@@ -340,7 +341,7 @@ def test_one_plane_per_class_needs_no_clusters(rng):
 
 ROOM = """
 import numpy as np
-from geomix import GeometricMixtureClassifier
+from geomix import GeometricMixtureClassifier, Recipe
 def kilobytes(name):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(name))
@@ -348,8 +349,8 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((100_000, 50), dtype=np.float32)
 y = rng.integers(3, size=len(X))
 clf = GeometricMixtureClassifier(
-    lift="linear", n_planes=2, l2=1e-3, solver="adam", max_iter=1, calibrate=False,
-    early_stopping="off", random_state=0,
+    lift="linear", n_planes=2, l2=1e-3, max_iter=1, early_stopping="off", random_state=0,
+    advanced=Recipe(solver="adam", calibrate=False),
 )
 clf.fit(X[:1000], y[:1000])
 before = kilobytes("VmRSS:")

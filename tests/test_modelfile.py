@@ -18,6 +18,7 @@ import safetensors
 import safetensors.numpy
 import scipy.sparse
 import skops.io
+from making import classifier
 from saved_models import MAKERS, case, mixed, numbers, odd_rows
 
 import geomix
@@ -77,7 +78,7 @@ def test_a_loaded_model_takes_the_same_frames(lift, make, tmp_path):
         "shrink_to_mean": 0.0,
         "categorical_features": ["<b>"],
     }
-    clf = GeometricMixtureClassifier(**settings)
+    clf = classifier(**settings)
     model = clf.fit(frame, y).model_
     same = saved_then_loaded(model, tmp_path)
     assert np.array_equal(same.predict_proba(frame), model.predict_proba(frame))
@@ -123,7 +124,7 @@ def test_labels_keep_their_values_and_their_type(labels, tmp_path):
 
 def test_two_booleans_are_labels(tmp_path):
     X, y = numbers()
-    clf = GeometricMixtureClassifier(**QUICK).fit(X, y > 0)
+    clf = classifier(**QUICK).fit(X, y > 0)
     same = saved_then_loaded(clf.model_, tmp_path)
     assert same.classes.dtype == bool
     assert np.array_equal(same.predict(X), clf.predict(X))
@@ -210,7 +211,7 @@ def test_a_table_of_many_columns_without_names_needs_a_word_to_load(tmp_path):
     X = scipy.sparse.random(40, n_columns, density=1e-5, random_state=0, format="lil")
     X[:20, 0] = 1.0
     X = X.tocsr()
-    model = GeometricMixtureClassifier(**QUICK).fit(X, np.arange(40) < 20).model_
+    model = classifier(**QUICK).fit(X, np.arange(40) < 20).model_
     path = tmp_path / "wide.geomix"
     model.save(path)
     with pytest.raises(ModelFileError, match="max_columns=60000"):
@@ -246,7 +247,7 @@ def test_a_loaded_model_is_saved_with_the_same_bytes(name):
 def test_a_random_state_leaves_no_address_in_the_file():
     X, y = numbers()
     models = [
-        GeometricMixtureClassifier(**{**QUICK, "random_state": np.random.RandomState(3)}).fit(X, y)
+        classifier(**{**QUICK, "random_state": np.random.RandomState(3)}).fit(X, y)
         for _ in range(2)
     ]
     first, second = (saving.to_bytes(clf.model_) for clf in models)
@@ -308,10 +309,11 @@ def test_skops_takes_the_estimator(lift):
         "gamma": 0.1,
         "shrink_to_mean": 0.0,
         "n_planes": 2,
+        "preset": "accurate",
         "n_members": 2,
     }
     settings["categorical_features"] = [3]
-    clf = GeometricMixtureClassifier(**settings).fit(X, y)
+    clf = classifier(**settings).fit(X, y)
     content = skops.io.dumps(clf)
     unknown = skops.io.get_untrusted_types(data=content)
     assert all(name.startswith("geomix.") for name in unknown)

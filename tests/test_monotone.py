@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from making import classifier
 from reading_models import fitted
 from scipy.sparse import csr_matrix
 from shapes import central_differences, random_planes, random_rows
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from geomix import GeometricMixtureClassifier, InvalidParameterError
 from geomix.core import kernel
@@ -38,7 +39,7 @@ SETTINGS = {
     "several lines": {"lift": "linear", "n_planes": 3},
     "spline": {"lift": "spline", "n_planes": 1},
     "several curves": {"lift": "spline", "n_planes": 3, "n_members": 1},
-    "committee": {"lift": "spline", "n_planes": 2, "n_members": 3},
+    "committee": {"lift": "spline", "n_planes": 2, "preset": "accurate", "n_members": 3},
 }
 
 
@@ -51,13 +52,13 @@ SETTINGS = {
 def test_probabilities_only_move_the_way_that_was_asked(name, wanted):
     X, y = load_wine(return_X_y=True)
     X = X[:, :6]
-    clf = GeometricMixtureClassifier(monotonic_cst=wanted, **QUICK, **SETTINGS[name]).fit(X, y)
+    clf = classifier(monotonic_cst=wanted, **QUICK, **SETTINGS[name]).fit(X, y)
     check = clf.model_.check_monotone(wanted)
     assert check
     for fact in check.facts:
         j = clf.model_.columns.index(fact.column)
         assert along(clf.model_, X, j, fact.label, fact.direction) < 1e-9
-    free = GeometricMixtureClassifier(**QUICK, **SETTINGS[name]).fit(X, y)
+    free = classifier(**QUICK, **SETTINGS[name]).fit(X, y)
     assert not free.model_.check_monotone(wanted)  # so the constraint had something to do
 
 
@@ -65,10 +66,10 @@ def test_what_holds_by_itself_is_left_alone():
     """Where the free optimum keeps the order, the ordered one is the same model."""
     X, y = load_iris(return_X_y=True)
     settings = QUICK | {"lift": "linear", "n_planes": 1, "max_iter": 500, "tol": 1e-8}
-    free = GeometricMixtureClassifier(**settings).fit(X, y)
+    free = classifier(**settings).fit(X, y)
     wanted = {"x2": {2: 1, 0: -1}}
     assert free.model_.check_monotone(wanted)
-    kept = GeometricMixtureClassifier(monotonic_cst=wanted, **settings).fit(X, y)
+    kept = classifier(monotonic_cst=wanted, **settings).fit(X, y)
     np.testing.assert_allclose(kept.predict_proba(X), free.predict_proba(X), atol=2e-4)
 
 
@@ -84,9 +85,9 @@ def test_an_order_costs_likelihood_but_not_more_than_leaving_the_column_out():
         return loss(clf, X) + 1e-3 * (1 + 0.5 / 1.01) * 0.0 + 1e-3 * (W**2).sum()
 
     wrong = {"x12": {0: -1}}  # proline speaks for class 0 most of all
-    free = GeometricMixtureClassifier(usage_beta=0.0, **settings).fit(X, y)
-    held = GeometricMixtureClassifier(usage_beta=0.0, monotonic_cst=wrong, **settings).fit(X, y)
-    without = GeometricMixtureClassifier(usage_beta=0.0, **settings).fit(X[:, :12], y)
+    free = classifier(usage_beta=0.0, **settings).fit(X, y)
+    held = classifier(usage_beta=0.0, monotonic_cst=wrong, **settings).fit(X, y)
+    without = classifier(usage_beta=0.0, **settings).fit(X[:, :12], y)
     assert value(free, X) < value(held, X) - 1e-3
     assert value(held, X) <= value(without, X[:, :12]) + 1e-6
 
@@ -158,7 +159,7 @@ def test_names_missing_cells_and_categories_go_together():
     X = pd.DataFrame({"dose": dose, "age": age, "sex": rng.choice(["f", "m"], n)})
     X.loc[rng.random(n) < 0.1, "dose"] = np.nan
     for lift in ("linear", "spline"):
-        clf = GeometricMixtureClassifier(
+        clf = classifier(
             lift=lift, n_planes=2, n_members=1, monotonic_cst={"dose": {"toxic": 1}}, **QUICK
         ).fit(X, y)
         check = clf.model_.check_monotone({"dose": {"toxic": 1}})
@@ -166,29 +167,25 @@ def test_names_missing_cells_and_categories_go_together():
         table = pd.DataFrame({"dose": np.linspace(-5, 20, 200), "age": 50.0, "sex": "f"})
         p = clf.predict_proba(table)[:, 1]
         assert np.diff(p).min() >= -1e-12
-    short = GeometricMixtureClassifier(
-        lift="linear", n_planes=1, monotonic_cst={"dose": 1}, **QUICK
-    )
+    short = classifier(lift="linear", n_planes=1, monotonic_cst={"dose": 1}, **QUICK)
     assert short.fit(X, y).model_.check_monotone({"dose": {"toxic": 1}})
 
 
 def test_sparse_rows_keep_the_order_too():
     X, y = load_wine(return_X_y=True)
     X = np.where(np.median(X, axis=0) < X, X, 0.0)
-    clf = GeometricMixtureClassifier(2, lift="linear", monotonic_cst={12: {0: -1}}, **QUICK)
+    clf = classifier(2, lift="linear", monotonic_cst={12: {0: -1}}, **QUICK)
     assert clf.fit(csr_matrix(X), y).model_.check_monotone({12: {0: -1}})
 
 
 def test_the_choice_of_a_lift_leaves_fourier_out():
     X, y = load_iris(return_X_y=True)
     some = {"n_planes": 1, "lift": ("linear", "fourier"), "random_state": 0}
-    clf = GeometricMixtureClassifier(monotonic_cst={"x2": {2: 1}}, **some).fit(X, y)
+    clf = classifier(monotonic_cst={"x2": {2: 1}}, **some).fit(X, y)
     assert "fourier" not in {trial.lift for trial in clf.history_.trials}
     assert clf.model_.check_monotone({"x2": {2: 1}})
     wide = np.hstack([X] * 14)
-    clf = GeometricMixtureClassifier(
-        lift="linear", n_planes=1, monotonic_cst={"x2": {2: 1}}, **QUICK
-    ).fit(wide, y)
+    clf = classifier(lift="linear", n_planes=1, monotonic_cst={"x2": {2: 1}}, **QUICK).fit(wide, y)
     assert clf.model_.standardize.rotation is None
 
 
@@ -199,7 +196,7 @@ def test_the_choice_of_a_lift_leaves_fourier_out():
         ({"monotonic_cst": {}}, "monotonic_cst"),
         ({"monotonic_cst": {"nope": {0: 1}}}, "nope"),
         ({"monotonic_cst": {"x0": {7: 1}}}, "7"),
-        ({"monotonic_cst": {"x0": {0: 2}}}, "1 or -1"),
+        ({"monotonic_cst": {"x0": {0: 2}}}, "1, -1 or 0"),
         ({"monotonic_cst": {"x0": 1}}, "3 classes"),
         ({"monotonic_cst": {"x0": {0: 1}, 0: {0: 1}}}, "twice"),
         ({"monotonic_cst": {"x0": {0: 1}}, "lift": "fourier"}, "lift"),
@@ -211,7 +208,35 @@ def test_the_choice_of_a_lift_leaves_fourier_out():
 def test_what_cannot_be_kept_is_refused_by_name(settings, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(InvalidParameterError, match=message):
-        GeometricMixtureClassifier(**settings).fit(X, y)
+        classifier(**settings).fit(X, y)
+
+
+def test_a_list_with_a_sign_for_each_column_is_about_the_second_class():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :4]
+    for signs in ([1, 0, 0, -1], np.array([1, 0, 0, -1])):
+        listed = classifier(2, lift="linear", monotonic_cst=signs, **QUICK).fit(X, y)
+        named = classifier(2, lift="linear", monotonic_cst={"x0": 1, "x3": {1: -1}}, **QUICK)
+        answers = named.fit(X, y).predict_proba(X)
+        np.testing.assert_array_equal(listed.predict_proba(X), answers)
+        assert listed.model_.check_monotone(signs)
+
+
+def test_zero_leaves_a_column_free():
+    X, y = load_wine(return_X_y=True)
+    free = classifier(2, lift="linear", **QUICK).fit(X, y).predict_proba(X)
+    for nothing in ([0] * 13, {"x0": 0}, {"x0": {1: 0}}):
+        clf = classifier(2, lift="linear", monotonic_cst=nothing, **QUICK).fit(X, y)
+        np.testing.assert_array_equal(clf.predict_proba(X), free)
+
+
+@pytest.mark.parametrize(
+    ("signs", "message"), [([1, 0], "2 entries; expected 4"), ([1, 0, 0, 0], "3 classes")]
+)
+def test_signs_that_do_not_fit_the_table_are_refused(signs, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InvalidParameterError, match=message):
+        GeometricMixtureClassifier(monotonic_cst=signs).fit(X, y)
 
 
 def test_a_category_has_no_direction():

@@ -18,9 +18,10 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from hypothesis import given
 from hypothesis import strategies as st
+from making import classifier
 from shapes import planes_per_class, random_planes, seeds
 
-from geomix import GeometricMixture, GeometricMixtureClassifier
+from geomix import GeometricMixture
 from geomix.core.calibration import expected_calibration_error, reliability_curve
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
@@ -70,7 +71,7 @@ def fitted():
     """A fit that kept its held-out losses."""
     X, y = rows_for(random_model(3, [2, 1]), n_rows=300)
     y = np.where(X[:, 0] > X[:, 0].mean(), "right", "left")
-    return GeometricMixtureClassifier(lift="linear", refit=False, random_state=0).fit(X, y)
+    return classifier(lift="linear", refit=False, random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def fourier():
     X = rng.normal(size=(120, 2))
     y = (np.hypot(*X.T) > 1.0).astype(int)
     settings = {"lift": "fourier", "gamma": 1.0, "l2": 1e-4, "n_frequencies": 16, "max_iter": 20}
-    return GeometricMixtureClassifier(**settings, random_state=0).fit(X, y).model_, X, y
+    return classifier(**settings, random_state=0).fit(X, y).model_, X, y
 
 
 # --- regions and facets ---

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from making import classifier
 from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import log_loss
@@ -103,7 +104,7 @@ def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
     truth = np.where(grid[:, 0] > 0.0, 0.9, 0.1)
     errors = {}
     for adaptive in (False, True):
-        clf = GeometricMixtureClassifier(**settings, adaptive_penalty=adaptive).fit(X, y)
+        clf = classifier(**settings, adaptive_penalty=adaptive).fit(X, y)
         errors[adaptive] = np.abs(clf.predict_proba(grid)[:, 1] - truth).mean()
     assert errors[True] < 0.75 * errors[False]
 
@@ -111,7 +112,7 @@ def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
 @pytest.mark.parametrize("max_iter", [1, 30, 90])
 def test_what_tells_is_watched_and_bounded(noisy, monkeypatch, max_iter):
     settings = {**WEIGHED, "n_planes": 2, "max_iter": max_iter, "tol": 1e-9}
-    clf = GeometricMixtureClassifier(**settings, lift="spline", n_members=1)
+    clf = classifier(**settings, lift="spline", n_members=1)
     seen = {"weigh": 0, "fit": 0}
 
     def watch(record, snapshot):
@@ -137,7 +138,7 @@ def test_what_tells_is_watched_and_bounded(noisy, monkeypatch, max_iter):
 def test_units_divide_the_penalty_by_their_square(noisy):
     """At the end of training no entry of loss plus sum_k lambda / unit_k^2 w_k^2 has a slope."""
     X, y = noisy
-    clf = GeometricMixtureClassifier(lift="spline", n_knots=6, tol=1e-9, max_iter=2000, **WEIGHED)
+    clf = classifier(lift="spline", n_knots=6, tol=1e-9, max_iter=2000, **WEIGHED)
     clf.fit(X, y)
     model, units = clf.model_, clf.history_.units
     assert units.max() > 10.0 * units.min()
@@ -154,7 +155,7 @@ def test_units_divide_the_penalty_by_their_square(noisy):
 def test_standardised_columns_are_measured_in_their_units(noisy, lift):
     X, y = noisy
     settings = {**WEIGHED, "gamma": 0.1, "n_frequencies": 64, "pca": None, "lift": lift}
-    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    model = classifier(**settings).fit(X, y).model_
     units = X.std(axis=0) / model.standardize.scale
     np.testing.assert_allclose(np.mean(units**2), 1.0)
     assert np.median(units[:4]) > 4.0 * np.median(units[4:])
@@ -166,7 +167,7 @@ def test_weighing_finds_the_columns_that_tell(noisy, lift):
     train, test = slice(0, 600), slice(600, None)
     settings = {"lift": lift, "n_planes": 1, "random_state": 0, "pca": None}
     alike, adaptive = (
-        GeometricMixtureClassifier(**settings, adaptive_penalty=one).fit(X[train], y[train])
+        classifier(**settings, adaptive_penalty=one).fit(X[train], y[train])
         for one in (False, True)
     )
     losses = [log_loss(y[test], clf.predict_proba(X[test])) for clf in (alike, adaptive)]
@@ -185,7 +186,7 @@ def test_the_choice_tries_both_and_says_so(noisy):
 @pytest.mark.parametrize("setting", [{"adaptive_penalty": False}, {"l2": 1e-3}])
 def test_columns_are_alike_where_asked_for_or_where_the_penalty_is_given(noisy, setting):
     settings = {"lift": ("spline", "fourier"), "n_planes": 1, "random_state": 0}
-    clf = GeometricMixtureClassifier(**settings, **setting).fit(*noisy)
+    clf = classifier(**settings, **setting).fit(*noisy)
     assert not any(trial.adaptive for trial in clf.history_.trials)
     assert clf.history_.units is None
 
@@ -193,8 +194,8 @@ def test_columns_are_alike_where_asked_for_or_where_the_penalty_is_given(noisy, 
 def test_members_of_a_committee_have_units_of_their_own(noisy):
     """What the model answers is what its members, each over its own units, answer on average."""
     X, y = noisy
-    settings = {**WEIGHED, "n_planes": 2, "n_members": 3, "lift": "spline"}
-    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    settings = {**WEIGHED, "n_planes": 2, "preset": "accurate", "n_members": 3, "lift": "spline"}
+    model = classifier(**settings).fit(X, y).model_
     assert model.planes.n_members == 3
     P = model.predict_proba(X)
     Z = model.lift(X) @ model.planes.weights.T + model.planes.biases
@@ -209,7 +210,7 @@ def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(monkeypatch, ma
     if many_rows:
         monkeypatch.setattr(splits, "ROWS_TO_SEARCH", 900)
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
-    clf = GeometricMixtureClassifier(**settings).fit(*noisy_table(1300))
+    clf = classifier(**settings).fit(*noisy_table(1300))
     longest = {
         one: max(t.n_iter for t in clf.history_.trials if t.adaptive == one) for one in (0, 1)
     }
@@ -224,7 +225,7 @@ def test_levels_of_a_category_share_a_unit():
         {"told": np.array(["a", "b", "c"])[told], "noise": rng.choice(["u", "v", "w"], 800)}
     )
     y = np.where(rng.random(800) < 0.1, rng.integers(0, 3, 800), told)
-    clf = GeometricMixtureClassifier(**WEIGHED, lift="linear").fit(frame, y)
+    clf = classifier(**WEIGHED, lift="linear").fit(frame, y)
     scale = clf.model_.standardize.scale
     np.testing.assert_allclose(scale[:3], scale[0])
     np.testing.assert_allclose(scale[3:], scale[3])
@@ -233,7 +234,7 @@ def test_levels_of_a_category_share_a_unit():
 
 def test_a_warm_start_keeps_the_units():
     X, y = load_breast_cancer(return_X_y=True)
-    clf = GeometricMixtureClassifier(**WEIGHED, lift="spline", warm_start=True, tol=1e-8)
+    clf = classifier(**WEIGHED, lift="spline", warm_start=True, tol=1e-8)
     clf.fit(X, y)
     before, units = clf.model_.planes.weights, clf.history_.units
     clf.fit(X, y)
@@ -243,7 +244,7 @@ def test_a_warm_start_keeps_the_units():
 
 def test_a_stream_goes_on_in_the_units_of_its_first_batch(noisy):
     X, y = noisy
-    clf = GeometricMixtureClassifier(**WEIGHED, lift="spline", learning_rate=1e-3)
+    clf = classifier(**WEIGHED, lift="spline", learning_rate=1e-3)
     clf.fit(X[:450], y[:450])
     before = clf.model_.planes.weights
     clf.partial_fit(X[450:], y[450:])

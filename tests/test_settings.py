@@ -1,17 +1,23 @@
-"""The settings refuses what it cannot use and says what it expected; the estimator mirrors it."""
+"""Settings refuse what they cannot use and say what they expected; the estimator mirrors them."""
 
 import inspect
+import pickle
 import reprlib
 from dataclasses import FrozenInstanceError, fields
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from making import classifier
+from sklearn.base import clone
 
-from geomix import GeometricMixtureClassifier, InvalidParameterError
+from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
+from geomix.estimator import routed
+from geomix.training.recipe import RECIPE_NAMES
 from geomix.training.settings import PAPER, Settings
 
 CHOICES = {
+    "preset": ("readable", "accurate", "fast"),
     "lift": ("auto", "linear", "spline", "fourier"),
     "usage_average": ("batch", "running"),
     "init": ("auto", "kmeans", "logistic", "random"),
@@ -39,14 +45,19 @@ RANGES = {
     "pca": (1e-6, 1.0),
     "time_limit": (1e-3, 1e9),
 }
-MAY_BE_AUTO = ("n_planes", "n_frequencies", "l2", "shrink_to_mean", "gamma", "pca", "n_members")
-MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca", "time_limit")
+MAY_BE_AUTO = (
+    "n_planes", "max_planes", "max_interactions", "n_members", "n_frequencies", "n_knots",
+    "l2", "shrink_to_mean", "adaptive_penalty", "gamma", "pca",
+)  # fmt: skip
+MAY_BE_NONE = ("clip_norm", "max_weight_norm", "pca", "time_limit", "n_jobs", "monotonic_cst")
+ENSEMBLE = {"preset": "accurate"}  # the preset that allows one
 
 
 def refuses(name, value, expected):
-    """The settings refuses ``value``, by name and value, and says what it ``expected``."""
-    with pytest.raises(InvalidParameterError) as caught:
-        Settings(**{name: value})
+    """Settings, and a recipe that has it, refuse ``value`` by name and say what was expected."""
+    for kind in (Recipe, Settings) if name in RECIPE_NAMES else (Settings,):
+        with pytest.raises(InvalidParameterError) as caught:
+            kind(**{name: value})
     message = str(caught.value)
     got, _, rest = message.partition("; expected ")
     assert got == f"Got {name}={reprlib.repr(value)}"
@@ -69,6 +80,7 @@ def every(values):
 
 def test_every_field_of_the_recipe_is_tested_here():
     by_hand = {"n_planes", "n_knots", "monotonic_cst", "adaptive_penalty"}
+    by_hand |= {"max_interactions", "n_jobs"}
     tested = {*CHOICES, *COUNTS, *SWITCHES, *RANGES, *by_hand}
     assert tested == {field.name for field in fields(Settings)}
 
@@ -77,19 +89,71 @@ def test_every_field_of_the_recipe_is_tested_here():
 
 
 def test_some_lifts_are_tried_simple_ones_first():
-    assert Settings(lift=["fourier", "linear"]).lifts == ("linear", "fourier")
+    assert Settings(lift=("fourier", "linear")).lifts == ("linear", "fourier")
     assert Settings().lifts == ("linear", "spline", "fourier")
     assert Settings(lift="spline").lifts == ("spline",)
 
 
-@pytest.mark.parametrize("value", [(), ("auto",), ("linear", "cubic"), ("linear", 1), {"linear"}])
-def test_a_tuple_of_anything_but_lifts_is_refused(value):
-    refuses("lift", value, "or a tuple of some of the last three")
+@pytest.mark.parametrize(
+    "value",
+    [
+        (),
+        ("auto",),
+        ("linear", "cubic"),
+        ("linear", 1),
+        {"linear"},
+        ["linear"],
+        ["linear", "spline"],
+    ],
+)
+def test_anything_but_a_tuple_of_lifts_is_refused_with_a_tuple(value):
+    refuses("lift", value, "or a tuple of some of the last three, such as ('linear', 'spline')")
 
 
-@pytest.mark.parametrize("value", [{}, "dose", ["dose"], 1, True])
-def test_monotone_columns_are_a_dict(value):
-    refuses("monotonic_cst", value, "None, or a dict")
+@pytest.mark.parametrize("value", [{}, "dose", ["dose"], [], [2, 0], [1.0, 0], [True], 1, True])
+def test_monotone_columns_are_a_dict_or_a_sign_for_each_column(value):
+    refuses("monotonic_cst", value, "None, a dict such as {'dose': {'toxic': 1}}, or a list of")
+
+
+@pytest.mark.parametrize("value", [[0, 1, -1], (0, 1, -1), np.array([0, 1, -1])])
+def test_signs_for_each_column_may_be_a_list_or_an_array(value):
+    assert Settings(monotonic_cst=value).monotonic_cst == (0, 1, -1)
+    assert Settings(monotonic_cst=value).is_monotone
+
+
+@pytest.mark.parametrize("value", [None, [0, 0], {"dose": 0}, {"dose": {"toxic": 0}}])
+def test_columns_that_are_all_free_exclude_nothing(value):
+    assert not Settings(monotonic_cst=value).is_monotone
+    assert Settings(monotonic_cst=value, solver="adam").lifts == ("linear", "spline", "fourier")
+
+
+@pytest.mark.parametrize("value", [-1, 1.0, "some", None, True, [1]])
+def test_interactions_are_a_count_from_zero(value):
+    assert Settings(max_interactions=0).max_interactions == 0
+    refuses("max_interactions", value, '"auto" or an integer of at least 0')
+
+
+@pytest.mark.parametrize("value", [0, 1.0, "all", True, [1]])
+def test_jobs_are_a_count_other_than_zero(value):
+    assert [Settings(n_jobs=n).n_jobs for n in (None, 2, -1)] == [None, 2, -1]
+    refuses("n_jobs", value, "None or an integer other than 0")
+
+
+@pytest.mark.parametrize("preset", ["readable", "fast"])
+def test_an_ensemble_needs_the_accurate_preset(preset):
+    with pytest.raises(InvalidParameterError, match='Got n_members=3; expected "auto" or 1 with'):
+        Settings(preset=preset, n_members=3)
+    assert Settings(preset=preset, n_members=1).n_members == 1
+    assert Settings(**ENSEMBLE, n_members=3).n_members == 3
+
+
+def test_a_fourier_lift_overrides_the_readable_preset():
+    assert Settings(lift="fourier").lifts == ("fourier",)
+
+
+def test_max_planes_auto_stands_for_a_number():
+    assert Settings().most_planes == 32
+    assert Settings(max_planes=4).most_planes == 4
 
 
 def test_monotone_columns_leave_fourier_out():
@@ -104,7 +168,7 @@ def test_knots_are_a_count_that_leaves_room_for_bins(value):
 
 
 @pytest.mark.parametrize("value", [1, 0.5, "both", None, np.array([True])])
-def test_columns_are_weighed_or_not_or_both_are_tried(value):
+def test_the_penalty_is_adaptive_or_uniform_or_both_are_tried(value):
     assert Settings().adaptive_penalty == "auto"
     assert Settings(adaptive_penalty=np.True_).adaptive_penalty is True
     refuses("adaptive_penalty", value, '"auto", True or False')
@@ -127,7 +191,7 @@ def test_anything_but_a_choice_is_refused_with_the_choices(name, value):
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("value", [1, 10**6, np.int64(3), np.uint8(3)])
 def test_counts_from_one_are_accepted(name, value):
-    accepted = getattr(Settings(**{name: value}), name)
+    accepted = getattr(Settings(**{**ENSEMBLE, name: value}), name)
     assert accepted == value
     assert type(accepted) is int
 
@@ -248,7 +312,7 @@ def test_anything_but_a_switch_is_refused(name, value):
     refuses(name, value, "True or False")
 
 
-# --- the settings as a value ---
+# --- settings and recipe as values ---
 
 
 def test_a_message_keeps_long_values_short():
@@ -256,30 +320,75 @@ def test_a_message_keeps_long_values_short():
     assert len(message) < 200
 
 
-def test_a_recipe_cannot_be_changed_once_made():
+@pytest.mark.parametrize("kind", [Recipe, Settings])
+def test_settings_cannot_be_changed_once_made(kind):
     with pytest.raises(FrozenInstanceError):
-        Settings().l2 = 0.5
+        kind().sharpness = 0.5
 
 
-def test_the_estimator_has_the_recipes_parameters_and_six_more():
-    given = inspect.signature(GeometricMixtureClassifier.__init__).parameters
-    defaults = {name: p.default for name, p in given.items() if name != "self"}
+def test_the_estimators_parameters_and_the_recipe_are_the_settings_and_seven_more():
+    given = inspect.signature(GeometricMixtureClassifier).parameters
+    defaults = {name: p.default for name, p in given.items()}
+    assert defaults.keys() & set(RECIPE_NAMES) == set()
     expected = {field.name: field.default for field in fields(Settings)}
-    expected |= {"class_weight": None, "random_state": None, "verbose": 0}
+    expected |= {"class_weight": None, "random_state": None, "verbose": 0, "advanced": None}
     expected |= {"categorical_features": None, "missing": "learn", "warm_start": False}
-    assert defaults == expected
+    assert defaults | {field.name: field.default for field in fields(Recipe)} == expected
 
 
-def test_the_defaults_of_the_recipe_are_accepted_as_they_are():
-    settings = Settings()
-    for field in fields(Settings):
-        value = getattr(settings, field.name)
+@pytest.mark.parametrize("kind", [Recipe, Settings])
+def test_the_defaults_are_accepted_as_they_are(kind):
+    made = kind()
+    for field in fields(kind):
+        value = getattr(made, field.name)
         assert value == field.default
         assert type(value) is type(field.default)
 
 
+def test_a_recipe_shows_what_differs_from_the_defaults():
+    assert repr(Recipe()) == "Recipe()"
+    shown = repr(Recipe(solver="adam", sharpness=8))
+    assert shown == "Recipe(sharpness=8.0, solver='adam')"
+    assert eval(shown) == Recipe(sharpness=8.0, solver="adam")
+
+
+def test_a_recipe_can_be_cloned_pickled_and_searched():
+    recipe = Recipe(sharpness=8)
+    twin = clone(GeometricMixtureClassifier(advanced=recipe))
+    assert twin.advanced == recipe == pickle.loads(pickle.dumps(recipe))
+    assert twin.settings().sharpness == 8.0
+
+
+@pytest.mark.parametrize("value", [{"sharpness": 8}, "paper", 3, Recipe])
+def test_advanced_is_a_recipe_or_none(iris, value):
+    with pytest.raises(InvalidParameterError, match=r"expected None or a geomix\.Recipe"):
+        GeometricMixtureClassifier(advanced=value).fit(*iris)
+
+
+def test_names_of_the_estimator_and_of_the_recipe_go_to_their_places():
+    given = routed({"l2": 0.5, "sharpness": 8, "advanced": Recipe(solver="adam")})
+    assert given == {"l2": 0.5, "advanced": Recipe(sharpness=8, solver="adam")}
+    assert routed({"l2": 0.5}) == {"l2": 0.5}
+
+
 @pytest.mark.parametrize(
-    ("name", "value"), [("l2", -1.0), ("max_planes", 0), ("solver", "best"), ("refit", 1)]
+    ("name", "near"), [("sharpnes", "sharpness"), ("max_plane", "max_planes"), ("solvr", "solver")]
+)
+def test_an_unknown_name_is_refused_with_the_nearest(name, near):
+    words = f"There is no parameter '{name}'; did you mean '{near}'"
+    with pytest.raises(InvalidParameterError, match=words):
+        routed({name: 1})
+    with pytest.raises(InvalidParameterError, match=words):
+        GeometricMixtureClassifier.paper(**{name: 1})
+
+
+def test_a_name_that_is_like_no_other_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"There is no parameter 'xyz'\.$"):
+        routed({"xyz": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("l2", -1.0), ("max_planes", 0), ("preset", "best"), ("n_jobs", 0)]
 )
 def test_the_estimator_takes_anything_and_refuses_it_in_fit(iris, name, value):
     clf = GeometricMixtureClassifier(**{name: value})
@@ -294,8 +403,7 @@ def test_numpy_numbers_train_the_same_model_as_plain_ones(iris):
     numpy |= {"sharpness": np.float32(5.0), "label_smoothing": np.float32(0.125)}
     numpy |= {"pca": np.float16(0.5), "l2": Fraction(1, 2)}
     a, b = (
-        GeometricMixtureClassifier(2, lift="linear", random_state=0, **given).fit(*iris)
-        for given in (plain, numpy)
+        classifier(2, lift="linear", random_state=0, **given).fit(*iris) for given in (plain, numpy)
     )
     assert np.array_equal(a.predict_proba(iris[0]), b.predict_proba(iris[0]))
 
@@ -338,6 +446,6 @@ def test_the_papers_recipe_leaves_nothing_to_defaults_that_may_change():
 
 
 def test_the_papers_estimator_is_its_recipe_with_the_users_changes():
-    clf = GeometricMixtureClassifier.paper(l2=0.5, random_state=3)
-    expected = {**GeometricMixtureClassifier().get_params(), **PAPER, "l2": 0.5, "random_state": 3}
-    assert clf.get_params() == expected
+    clf = GeometricMixtureClassifier.paper(l2=0.5, sharpness=8, random_state=3)
+    assert clf.random_state == 3
+    assert clf.settings() == Settings(**{**PAPER, "l2": 0.5, "sharpness": 8.0})

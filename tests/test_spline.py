@@ -16,9 +16,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse
+from making import classifier
 from shapes import central_differences
 
-from geomix import GeometricMixture, GeometricMixtureClassifier
+from geomix import GeometricMixture
 from geomix.core import kernel, objective
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import pass_through
@@ -604,8 +605,8 @@ def test_the_scorer_takes_raw_cells_of_a_table_with_categories(rng):
     y = (size > 0) ^ (colour == "red")
     X = np.column_stack([size.astype(object), colour.astype(object)])
     X[:9, 0], X[5:15, 1] = None, None
-    settings = {"lift": "spline", "n_members": 2, "random_state": 0}
-    model = GeometricMixtureClassifier(2, **settings).fit(X, y).model_
+    settings = {"lift": "spline", "preset": "accurate", "n_members": 2, "random_state": 0}
+    model = classifier(2, **settings).fit(X, y).model_
     ask = np.array([[0.3, "red"], [None, "blue"], [1.0, None], [1e300, "violet"]], dtype=object)
     score, P = model.scorer(), model.predict_proba(ask)
     for row, p in zip(ask, P, strict=True):

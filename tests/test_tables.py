@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from making import classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
@@ -35,7 +36,7 @@ CONVEX = {
 
 
 def quick(**parameters):
-    return GeometricMixtureClassifier(**{**QUICK, **parameters})
+    return classifier(**{**QUICK, **parameters})
 
 
 def convex(**parameters):

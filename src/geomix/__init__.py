@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from geomix.model import GeometricMixture
     from geomix.modelfile.saving import load
     from geomix.out_of_core.files import fit_files
+    from geomix.training.recipe import Recipe
     from geomix.versions import show_versions
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ __all__ = [
     "InvalidParameterError",
     "ModelFileError",
     "ModelVersionError",
+    "Recipe",
     "SchemaError",
     "TableFileError",
     "__version__",
@@ -47,6 +49,7 @@ _HOMES = {
     "InvalidParameterError": "errors",
     "ModelFileError": "errors",
     "ModelVersionError": "errors",
+    "Recipe": "training.recipe",
     "SchemaError": "errors",
     "TableFileError": "errors",
     "fit_files": "out_of_core.files",

@@ -23,7 +23,7 @@ from geomix.core import kernel
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums, tree_sum
-from geomix.estimator import GeometricMixtureClassifier
+from geomix.estimator import GeometricMixtureClassifier, routed
 from geomix.model import GeometricMixture
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.part_reader import PartReader, StoredRows
@@ -57,7 +57,7 @@ class DaskGeometricMixtureClassifier:
         The cluster to work on; None finds the current one.
     worker_timeout : float, default=60
         Seconds without a single worker after which a fit gives up with ``ClusterError``.
-    parameters : those of ``GeometricMixtureClassifier``
+    parameters : those of ``GeometricMixtureClassifier`` and of ``Recipe``
         Of these, ``solver="adam"``, committees and early stopping need rows in memory.
 
     Attributes
@@ -77,7 +77,7 @@ class DaskGeometricMixtureClassifier:
     ) -> None:
         self.client = client
         self.worker_timeout = worker_timeout
-        self._local = GeometricMixtureClassifier(**parameters)
+        self._local = GeometricMixtureClassifier(**routed(parameters))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         own = {"client": self.client, "worker_timeout": self.worker_timeout}

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 from sklearn.model_selection import train_test_split
 
-from geomix import GeometricMixture, GeometricMixtureClassifier
+from geomix import GeometricMixture, GeometricMixtureClassifier, Recipe
 from geomix.core.calibration import expected_calibration_error, negative_log_likelihood
 from geomix.explain.diagnostics import plane_usage, top_columns
 from geomix.plots import (
@@ -100,7 +100,7 @@ def even_and_odd_digits(seed: int) -> tuple[Table, Any]:
 def linear_model(table: Table, seed: int, n_planes: int) -> GeometricMixture:
     # All 64 columns: a single plane needs them, and the comparison is to be fair to it.
     classifier = GeometricMixtureClassifier(
-        n_planes, lift="linear", pca=None, l2=1e-4, random_state=seed
+        n_planes, lift="linear", l2=1e-4, random_state=seed, advanced=Recipe(pca=None)
     )
     return classifier.fit(table.X, table.y).model_
 

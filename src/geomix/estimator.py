@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import inspect
 import numbers
+import reprlib
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from sklearn import get_config
@@ -15,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from geomix.arrays import FloatArray
+from geomix.arrays import FloatArray, IntArray
 from geomix.core import array_api
 from geomix.core.blas_threads import blas_threads
 from geomix.errors import InvalidParameterError
@@ -26,235 +29,200 @@ from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
 from geomix.search.warm_start import next_batch, warm_start
 from geomix.table.reader import read_rows
+from geomix.table.schema import Schema
 from geomix.training.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
 from geomix.training.deadline import Deadline
-from geomix.training.history import training_facts
+from geomix.training.history import History, training_facts
 from geomix.training.labelled_rows import class_weights, first_rows, later_rows, validation_rows
 from geomix.training.progress import ProgressLine
+from geomix.training.recipe import RECIPE_NAMES, Auto, Recipe
 from geomix.training.rows import class_weighted
 from geomix.training.settings import PAPER, Settings
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """Classify with a few planes per class: soft unions of readable regions.
+    """Classify with a few planes per class: every class is a soft union of regions.
 
-    Every class is a mixture of planes; plane scores are pooled by a soft-OR, classes compete
-    in a softmax, and the probabilities are calibrated on held-out rows. The defaults choose
-    the lift and the penalty by held-out likelihood.
+    A plane scores a row by a weighted sum of its features. The planes of a class are pooled by
+    a soft-OR, the classes compete in a softmax, and the probabilities are calibrated on held-out
+    rows. Features, number of planes and penalty are chosen by held-out log-loss unless they are
+    set here. Columns may be numbers or categories, with missing values.
 
     Parameters
     ----------
     n_planes : "auto", "silhouette", int or dict, default="auto"
-        Planes per class: as many as the silhouette proposes, up to ``max_planes``
-        ("silhouette"); that, one, or, for spline planes, 4 or 12, whichever has the best
-        held-out likelihood ("auto"); one number for all classes; or a number for each label.
-    max_planes : int, default=32
-        Most planes of a class. Paper: 4.
-    lift : {"auto", "linear", "spline", "fourier"} or tuple of such, default="auto"
-        Working features: the columns themselves, a curve over every column, random Fourier
-        features of a Gaussian kernel; or whichever of all ("auto") or of some (a tuple) has the
-        best held-out likelihood.
-    n_knots : "auto" or int, default="auto"
-        Most knots of a column's curve (spline lift). "auto" starts at 64, or 32 where classes
-        have several planes, and tries half and twice as many.
-    n_frequencies : "auto" or int, default="auto"
-        Random frequencies D of the Fourier lift, which makes 2 D features. "auto" takes 16 for
-        each input, at least 128 and at most 512.
-    gamma : "auto" or float, default="auto"
-        Kernel width exp(-gamma ||x - y||^2) over standardised columns. "auto" tries multiples
-        of one over the median squared distance.
-    orthogonal : bool, default=True
-        Draw orthogonal frequencies, which estimate the kernel with less noise.
-    standardize : bool, default=True
-        Centre and scale the columns by their weighted mean and standard deviation.
-    categorical_features : None, or list of str, int or bool, default=None
-        Which columns are categories: by their type (None: categories, text), or besides those
-        the columns with these names or positions, or marked in this mask. Integer codes, for
-        example, are numbers unless named here.
-    missing : {"learn", "error"}, default="learn"
-        Missing values teach: a number that is missing counts as the column's mean, with a
-        column of its own that says so; a missing category is a level. "error" refuses them.
-    pca : "auto", None, float or int, default="auto"
-        Rotate onto principal axes: a share of variance to keep, or a number of axes. "auto"
-        keeps 95 % of the variance when there are more than 50 columns.
-    sharpness, sharpness_start : float, default=6.0 and 3.0
-        Sharpness of the soft-OR at the end and at the start of training.
+        Planes per class: a number for all classes, or a dict of class label to number.
+        "silhouette" takes the number of clusters with the best silhouette. "auto" tries that,
+        one plane, and for splines 4, 12 and 32, and keeps the best on held-out rows.
+    preset : {"readable", "accurate", "fast"}, default="readable"
+        What the choice aims at: a model that a person can read, the lowest log-loss, or a short
+        fit. Every other parameter overrides its part of the preset.
+    max_planes : "auto" or int, default="auto"
+        Largest number of planes per class that is tried.
+    lift : {"auto", "linear", "spline", "fourier"} or tuple of them, default="auto"
+        Features of the planes: the columns themselves, a curve over each column, or random
+        Fourier features of a Gaussian kernel. "auto" and a tuple choose on held-out rows.
+    max_interactions : "auto" or int, default="auto"
+        Largest number of named pairs of columns with a joint effect (spline lift).
     l2 : "auto" or float, default="auto"
-        Penalty on squared weights; "auto" chooses by held-out likelihood. Paper: 1e-4.
+        Penalty on squared weights. "auto" chooses it on held-out rows.
     shrink_to_mean : "auto" or float, default="auto"
-        Share of the penalty that the mean plane of a class is spared, so that planes shrink
-        towards it rather than towards zero. Paper: 0. "auto" tries 0 and 0.9 for spline planes.
+        From 0 to 0.999: how far the planes of a class shrink towards their mean rather than
+        towards zero. "auto" tries 0 and 0.9 for spline planes.
     adaptive_penalty : "auto" or bool, default="auto"
-        Penalise a step of a curve less the more it says, as the planes alike tell first; a
-        Fourier lift becomes finer along columns that say more, as one spline plane per class
-        tells. "auto" tries both, where ``l2`` is chosen. Paper: False.
-    usage_beta, usage_delta : float, default=0.5 and 0.01
-        Usage-aware L2: plane p is penalised by l2 (1 + beta / (usage_p + delta)).
-    usage_average : {"batch", "running"}, default="batch"
-        Usage of the current batch, or a running average over batches (Adam only).
-    label_smoothing : float, default=0.02
-        Share of each target that is spread evenly over the classes.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes. Reweighting distorts probabilities: see ``correct_prior``.
-    correct_prior : bool, default=False
-        Take the effect of ``class_weight`` on the class shares out of the probabilities.
-    init : {"auto", "kmeans", "logistic", "random"}, default="auto"
-        First planes. "auto" is k-means, or logistic where k-means does not repeat itself.
-    solver : {"auto", "adam", "lbfgs"}, default="auto"
-        Mini-batch Adam, or L-BFGS on full batches in stages of sharpness; "auto" by size.
-    learning_rate, schedule, batch_size : default=0.01, "cosine" and 256
-        Adam's step, how it falls ("cosine", "exponential", "constant"), and rows per batch.
-    max_iter : int, default=300
-        Most epochs of Adam or iterations of L-BFGS.
-    tol : float, default=1e-5
-        L-BFGS ends when no entry of the gradient is larger.
-    clip_norm, max_weight_norm : float or None, default=5.0 and None
-        Largest norm of Adam's gradient, and of any plane's weights.
-    validation_fraction : float, default=0.2
-        Rows of each class to hold out. Under 1000 distinct rows five folds take their place,
-        under 300 ten, and under 50 nothing is held out.
-    early_stopping : {"auto", "calibrated", "plain", "off"}, default="auto"
-        Stop by the held-out loss after temperature scaling, by the plain one, or not at all.
-        "auto" is "off" for L-BFGS with ``refit``, where the chosen penalty does that work, and
-        "calibrated" otherwise.
-    n_iter_no_change : int, default=12
-        Iterations without a gain on held-out rows before training stops.
-    calibrate : bool, default=True
-        Fit one temperature on held-out rows.
-    refit : bool, default=True
-        Train on all rows once lift, penalty and temperature have been chosen. Above 50,000 rows
-        some are spared (5 %, at most 10,000), whose probabilities set the temperature.
+        Divide the penalty of each step of a curve, and the width of a Fourier kernel along each
+        column, by its importance. "auto" tries both where ``l2`` is "auto".
     n_members : "auto" or int, default="auto"
-        Spline models with several planes are trained so many times, each time without another
-        part of the rows, and asked together. "auto": 8, or 1 above 20,000 rows. Paper: 1.
-    monotonic_cst : dict or None, default=None
-        Probabilities that only rise (1) or only fall (-1) with a number, by column and class:
-        ``{"dose": {"toxic": 1}}``; with two classes ``{"dose": 1}`` speaks of the second. Kept in
-        training, for every row; Fourier lifts, PCA and Adam are then out.
+        Size of the ensemble: models trained on different parts of the rows, whose scores are
+        averaged. "auto" is 8 for several spline planes up to 20,000 rows, otherwise 1.
+    categorical_features : None, or list of str, int or bool, default=None
+        Columns of categories besides those of a categorical or text type: names, positions or a
+        mask. Name integer codes here, which are numbers otherwise.
+    missing : {"learn", "error"}, default="learn"
+        "learn" gives each column with missing values an indicator of its own; a missing category
+        is a level. "error" refuses missing values.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes. They shift the probabilities; see ``correct_prior``.
+    correct_prior : bool, default=False
+        Remove the effect of ``class_weight`` on the class shares from the probabilities.
+    monotonic_cst : dict, list or None, default=None
+        Probabilities that only rise (1) or only fall (-1) with a column; 0 is free. By column
+        and class, ``{"dose": {"toxic": 1}}``; for two classes also ``{"dose": 1}`` or a list
+        with one entry for each column, about the second class. Holds for every row. Excludes
+        Fourier lifts, PCA and Adam.
+    max_iter : int, default=300
+        Most iterations of L-BFGS or epochs of Adam.
+    early_stopping : {"auto", "calibrated", "plain", "off"}, default="auto"
+        Stop by the held-out log-loss, after temperature scaling ("calibrated") or before
+        ("plain"). "auto" is "off" where the final training has no held-out rows.
+    n_iter_no_change : int, default=12
+        Iterations without a lower held-out loss before training stops.
+    validation_fraction : float, default=0.2
+        Share of each class to hold out. Under 1,000 distinct rows five-fold cross-validation
+        takes its place, under 300 ten-fold, and under 50 nothing is held out.
     time_limit : float or None, default=None
-        Seconds that ``fit`` may take. Half of them may go into the choice: candidates that
-        would start later are not tried; the final training stops where the rest ends, and so
-        does the number of members. With a limit the result depends on the machine's speed.
+        Seconds that ``fit`` may take; half of them for the choice. The result then depends on
+        the speed of the machine.
+    n_jobs : int or None, default=None
+        Threads to use; None and -1 take all processors. The model is the same for any number.
     warm_start : bool, default=False
-        Later calls of ``fit`` go on from the model that is there: its columns, lift, planes and
-        penalty stay, and its planes are trained further. One member.
+        Later calls of ``fit`` continue from the present model: its columns, lift and number of
+        planes stay.
     random_state : int, RandomState instance or None, default=None
-        Same seed, same rows, same model, to the last bit.
+        The same seed and rows give the same model, bit for bit.
     verbose : int, default=0
         1 shows a progress line.
+    advanced : Recipe or None, default=None
+        Settings that few people change: sharpness, solver, knots and others. See ``Recipe``.
 
     Attributes
     ----------
-    classes_ : the class labels
-    model_ : GeometricMixture, the trained model with its own lean methods
-    history_ : History, iterations, candidates tried, and notes
-    n_iter_ : int, iterations of the final training
-    n_planes_ : (n_classes,) planes per class
-    coef_, intercept_ : planes over the raw columns (linear lift only)
-    n_features_in_, feature_names_in_ : columns seen in fit
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, in the order of the columns of ``predict_proba``.
+    model_ : GeometricMixture
+        The trained model, which predicts, explains, saves and exports without scikit-learn.
+    history_ : History
+        Iterations, candidates that were tried, why the chosen one won, and notes.
+    n_iter_ : int
+        Iterations of the final training.
+    n_planes_ : ndarray of shape (n_classes,)
+        Planes per class.
+    coef_, intercept_ : ndarrays of shape (n_planes, n_columns) and (n_planes,)
+        The planes over the raw columns; linear lift only.
+    n_features_in_ : int
+        Number of columns in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where ``X`` had names that are all text.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
+    >>> from geomix import GeometricMixtureClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y)
     >>> clf.predict(X[:2])
     array([0, 0])
     """
 
+    classes_: Any
+    model_: GeometricMixture
+    history_: History
+    n_iter_: int
+    n_planes_: IntArray
+    n_features_in_: int
+    feature_names_in_: Any
+
     def __init__(
         self,
-        n_planes: Any = "auto",
+        n_planes: int | Literal["auto", "silhouette"] | Mapping[Any, int] = "auto",
         *,
-        max_planes: int = 32,
-        lift: Any = "auto",
-        n_knots: Any = "auto",
-        n_frequencies: Any = "auto",
-        gamma: Any = "auto",
-        orthogonal: bool = True,
-        standardize: bool = True,
+        preset: Literal["readable", "accurate", "fast"] = "readable",
+        max_planes: int | Auto = "auto",
+        lift: str | tuple[str, ...] = "auto",
+        max_interactions: int | Auto = "auto",
+        l2: float | Auto = "auto",
+        shrink_to_mean: float | Auto = "auto",
+        adaptive_penalty: bool | Auto = "auto",
+        n_members: int | Auto = "auto",
         categorical_features: Any = None,
-        missing: str = "learn",
-        pca: Any = "auto",
-        sharpness: float = 6.0,
-        sharpness_start: float = 3.0,
-        l2: Any = "auto",
-        shrink_to_mean: Any = "auto",
-        adaptive_penalty: Any = "auto",
-        usage_beta: float = 0.5,
-        usage_delta: float = 0.01,
-        usage_average: str = "batch",
-        label_smoothing: float = 0.02,
-        class_weight: Any = None,
+        missing: Literal["learn", "error"] = "learn",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         correct_prior: bool = False,
-        init: str = "auto",
-        solver: str = "auto",
-        learning_rate: float = 0.01,
-        schedule: str = "cosine",
-        batch_size: int = 256,
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        clip_norm: float | None = 5.0,
-        max_weight_norm: float | None = None,
-        validation_fraction: float = 0.2,
-        early_stopping: str = "auto",
-        n_iter_no_change: int = 12,
-        calibrate: bool = True,
-        refit: bool = True,
-        n_members: Any = "auto",
         monotonic_cst: Any = None,
+        max_iter: int = 300,
+        early_stopping: Literal["auto", "calibrated", "plain", "off"] = "auto",
+        n_iter_no_change: int = 12,
+        validation_fraction: float = 0.2,
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
+        advanced: Recipe | None = None,
     ) -> None:
         self.n_planes = n_planes
+        self.preset = preset
         self.max_planes = max_planes
         self.lift = lift
-        self.n_knots = n_knots
-        self.n_frequencies = n_frequencies
-        self.gamma = gamma
-        self.orthogonal = orthogonal
-        self.standardize = standardize
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.pca = pca
-        self.sharpness = sharpness
-        self.sharpness_start = sharpness_start
+        self.max_interactions = max_interactions
         self.l2 = l2
         self.shrink_to_mean = shrink_to_mean
         self.adaptive_penalty = adaptive_penalty
-        self.usage_beta = usage_beta
-        self.usage_delta = usage_delta
-        self.usage_average = usage_average
-        self.label_smoothing = label_smoothing
+        self.n_members = n_members
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.class_weight = class_weight
         self.correct_prior = correct_prior
-        self.init = init
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.batch_size = batch_size
+        self.monotonic_cst = monotonic_cst
         self.max_iter = max_iter
-        self.tol = tol
-        self.clip_norm = clip_norm
-        self.max_weight_norm = max_weight_norm
-        self.validation_fraction = validation_fraction
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
-        self.calibrate = calibrate
-        self.refit = refit
-        self.n_members = n_members
-        self.monotonic_cst = monotonic_cst
+        self.validation_fraction = validation_fraction
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.advanced = advanced
 
     @classmethod
-    def paper(cls, **parameters: Any) -> GeometricMixtureClassifier:
-        """The paper's recipe to the letter; ``parameters`` override parts of it."""
-        return cls(**{**PAPER, **parameters})
+    def paper(cls, **parameters: Any) -> Self:
+        """The paper's recipe to the letter; ``parameters``, those of ``Recipe`` included, override
+        parts of it."""
+        return cls(**routed({**PAPER, **parameters}))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as every scikit-learn estimator does."""
+        for name in params:
+            if name in RECIPE_NAMES:
+                raise InvalidParameterError(
+                    f"{name} is a field of Recipe; set advanced=Recipe({name}=...) instead."
+                )
+        super().set_params(**params)
+        return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
@@ -283,7 +251,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         shadow = copy.copy(self)
         goes_on = bool(self.warm_start) and hasattr(self, "model_")
         if goes_on:
-            schema, classes = self.model_.schema, self.classes_
+            schema, classes = cast(Schema, self.model_.schema), self.classes_
             rows = later_rows(shadow, X, y, sample_weight)
         else:
             rows, schema, classes = first_rows(shadow, X, y, sample_weight)
@@ -419,8 +387,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         return hasattr(self, "model_")
 
     def settings(self) -> Settings:
-        """The parameters as a checked ``Settings``."""
-        settings = Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+        """The parameters as checked ``Settings``."""
         if not isinstance(self.missing, str) or self.missing not in ("learn", "error"):
             raise InvalidParameterError(
                 f"Got missing={self.missing!r}; expected one of 'learn', 'error'."
@@ -431,6 +398,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             raise InvalidParameterError(
                 f"Got warm_start={self.warm_start!r}; expected True or False."
             )
+        given = flat(self.get_params(deep=False))
+        settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
         return replace(settings, n_members=1) if self.warm_start else settings
 
     def take_over(
@@ -441,7 +410,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         n_rows : of a fit, which the model then remembers; None where it goes on as it is.
         """
         if n_rows is not None:
-            facts = training_facts(history, n_rows, self.get_params(deep=False), _defaults())
+            facts = training_facts(
+                history, n_rows, flat(self.get_params(deep=False)), flat(_defaults())
+            )
             model = replace(model, training={**(model.training or {}), **facts})
         state = shadow._fitted_attributes(model)
         state |= {"history_": history, "n_iter_": max(history.n_iter, 1), "_walk": None}
@@ -486,8 +457,41 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
 
 def _defaults() -> dict[str, Any]:
-    signature = inspect.signature(GeometricMixtureClassifier.__init__)
+    signature = inspect.signature(GeometricMixtureClassifier)
     return {name: one.default for name, one in signature.parameters.items()}
+
+
+def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator with the fields of ``advanced`` in its place."""
+    own = {name: value for name, value in parameters.items() if name != "advanced"}
+    return own | vars(_recipe(parameters["advanced"]))
+
+
+def _recipe(advanced: Any) -> Recipe:
+    if not isinstance(advanced, (Recipe, NoneType)):
+        raise InvalidParameterError(
+            f"Got advanced={reprlib.repr(advanced)}; expected None or a geomix.Recipe, such as "
+            "Recipe(sharpness=8)."
+        )
+    return Recipe() if advanced is None else advanced
+
+
+def routed(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator, where fields of ``Recipe`` may stand among them.
+
+    An unknown name is refused with the nearest that there is.
+    """
+    own = list(_defaults())
+    for name in parameters:
+        if name not in own and name not in RECIPE_NAMES:
+            close = difflib.get_close_matches(name, [*own, *RECIPE_NAMES], n=1, cutoff=0.6)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise InvalidParameterError(f"There is no parameter {name!r}{hint}")
+    sorted_out = {name: value for name, value in parameters.items() if name in own}
+    deep = {name: value for name, value in parameters.items() if name in RECIPE_NAMES}
+    if deep:
+        sorted_out["advanced"] = replace(_recipe(sorted_out.get("advanced")), **deep)
+    return sorted_out
 
 
 def _stays_on_device(X: Any) -> bool:

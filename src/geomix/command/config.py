@@ -19,6 +19,7 @@ SET_OTHERWISE = {
     "time_limit": "--time-limit",
     "categorical_features": "--categorical",
     "verbose": "a terminal",
+    "advanced": "the names of its own fields, such as sharpness",
 }
 
 
@@ -73,21 +74,23 @@ def _checked(path: Any, key: str, name: str, value: Any) -> Any:
 
 def estimator_of(a: Any, *, verbose: bool) -> Any:
     """The estimator that the options describe; its parameters are checked before any reading."""
-    from geomix.estimator import GeometricMixtureClassifier
-    from geomix.training.settings import Settings
+    from geomix.estimator import GeometricMixtureClassifier, routed
 
-    make = GeometricMixtureClassifier.paper if a.paper else GeometricMixtureClassifier
-    estimator = make(random_state=a.seed, time_limit=a.time_limit, verbose=int(verbose))
-    known = list(estimator.get_params())
-    for name, given in a.parameters.items():
-        if name not in known:
-            raise usage(f"no parameter {name!r}{_near(name, known)}")
+    given = {name: _value(text) for name, text in a.parameters.items()}
+    for name in given:
         if name in SET_OTHERWISE:
             raise usage(f"the parameter {name} is set by {SET_OTHERWISE[name]}")
-        estimator.set_params(**{name: value_of(given) if isinstance(given, str) else _fixed(given)})
-    fields = Settings.__dataclass_fields__
-    Settings(**{name: value for name, value in estimator.get_params().items() if name in fields})
+    given |= {"random_state": a.seed, "time_limit": a.time_limit, "verbose": int(verbose)}
+    if a.paper:
+        estimator = GeometricMixtureClassifier.paper(**given)
+    else:
+        estimator = GeometricMixtureClassifier(**routed(given))
+    estimator.settings()
     return estimator
+
+
+def _value(given: Any) -> Any:
+    return value_of(given) if isinstance(given, str) else _fixed(given)
 
 
 def value_of(text: str) -> Any:

@@ -140,9 +140,10 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from geomix import GeometricMixtureClassifier
+    >>> from geomix import GeometricMixtureClassifier, Recipe
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = GeometricMixtureClassifier(lift="linear", calibrate=False, random_state=0)
+    >>> same_temperature = Recipe(calibrate=False)
+    >>> clf = GeometricMixtureClassifier(lift="linear", random_state=0, advanced=same_temperature)
     >>> parts = [clf.fit(X[i::2], y[i::2]).model_ for i in (0, 1)]
     >>> merge(parts).planes.per_class.tolist() == [
     ...     a + b for a, b in zip(*(m.planes.per_class for m in parts))]

@@ -11,7 +11,6 @@ For a committee the mean over members of the smallest (largest) slopes takes the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -76,13 +75,11 @@ class MonotoneCheck:
 HEADINGS = ("column", "label", "direction", "status", "slack", "row")
 
 
-def check_monotone(
-    model: GeometricMixture, monotone: Mapping[Any, Any], X: Any = None
-) -> MonotoneCheck:
+def check_monotone(model: GeometricMixture, monotonic_cst: Any, X: Any = None) -> MonotoneCheck:
     """Check ``{"dose": {"toxic": +1}}``: proved for all rows, or looked for among rows ``X``."""
     form = pairless(model)
     encoded = None if X is None else encoded_rows(model, X)
-    directions = read_directions(monotone, model_schema(model), model.classes)
+    directions = read_directions(monotonic_cst, model_schema(model), model.classes)
     facts = []
     for one in directions:
         shape = form.shapes[one.column]

@@ -61,8 +61,8 @@ def fit_files(
         where temporary files go; False: none, every pass decodes anew.
     reading : a ``geomix.tablefile.ReadOptions`` with delimiter, encoding, marks of numbers and
         missing cells of text files; None: found, as the command line does.
-    parameters : those of ``GeometricMixtureClassifier``; "adam", committees and early stopping
-        need rows in memory.
+    parameters : those of ``GeometricMixtureClassifier`` and of ``Recipe``; Adam, ensembles and
+        early stopping need rows in memory.
 
     Returns
     -------
@@ -78,10 +78,10 @@ def fit_files(
     >>> clf.predict(np.array([[3.0, 0.0], [3.0, 1.0]]))  # doctest: +SKIP
     array(['a', 'b'], dtype=object)
     """
-    from geomix.estimator import GeometricMixtureClassifier
+    from geomix.estimator import GeometricMixtureClassifier, routed
 
     _pyarrow("lib")
-    estimator = GeometricMixtureClassifier(**parameters)
+    estimator = GeometricMixtureClassifier(**routed(parameters))
     estimator.settings()
     found = _files(paths)
     if reading is None and all(map(_is_parquet, found)):

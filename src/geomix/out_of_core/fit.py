@@ -145,7 +145,7 @@ def settled(settings: Settings) -> Settings:
         ("solver", settings.solver != "adam", '"auto" or "lbfgs"'),
         ("n_members", settings.n_members in ("auto", 1), '"auto" or 1'),
         ("refit", settings.refit, "True"),
-        ("monotonic_cst", settings.monotonic_cst is None, "None"),
+        ("monotonic_cst", not settings.is_monotone, "None"),
         ("adaptive_penalty", settings.adaptive_penalty is not True, '"auto" or False'),
         ("early_stopping", settings.early_stopping in ("auto", "off"), '"auto" or "off"'),
     ]:

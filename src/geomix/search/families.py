@@ -121,7 +121,7 @@ class Search(Walk):
 
     def rich(self, simple: Measured) -> Iterator[Measured]:
         """Several spline planes; then more of them while that helps, or else fewer."""
-        counts = [n for n in RICH_PLANES if n <= self.settings.max_planes]
+        counts = [n for n in RICH_PLANES if n <= self.settings.most_planes]
         if not counts:
             return
         first = min(counts[-1], RICH_PLANES[0] if self.handicap > 0.0 else FIRST_OF_SEVERAL)
@@ -190,7 +190,7 @@ class Search(Walk):
         if self.settings.n_planes != "auto" or not found.is_rich:
             return best
         for n_planes in RICH_PLANES:
-            if (best.candidate.n_planes or 1) < n_planes <= self.settings.max_planes:
+            if (best.candidate.n_planes or 1) < n_planes <= self.settings.most_planes:
                 other = self._with_planes(best, n_planes, 10.0**-0.5)
                 if other.loss >= best.loss:
                     break

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from geomix.search.folds import Candidate, Fold, Watch
 from geomix.search.trials import Measured, is_level, measure
 from geomix.training.deadline import Deadline
-from geomix.training.settings import MOST_KNOTS, Settings
+from geomix.training.parameter_checks import MOST_KNOTS
+from geomix.training.settings import Settings
 
 # Kernel widths to try, as factors of the one that the median distance suggests.
 GAMMA_STEP = 4.0

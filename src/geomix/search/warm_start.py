@@ -104,7 +104,7 @@ def warm_start(
 
 
 def _check_alike(model: GeometricMixture, settings: Settings) -> None:
-    if settings.monotonic_cst is not None:
+    if settings.is_monotone:
         raise InvalidParameterError(
             f"Got monotonic_cst={settings.monotonic_cst!r}; expected None where a model is trained "
             "further."

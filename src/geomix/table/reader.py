@@ -294,8 +294,12 @@ def _as_table(X: Any, name: str) -> Any:
 
 
 def _refuse_dense_only(estimator: Any, name: str) -> None:
-    for parameter, choices in {"lift": ("auto", "linear"), "pca": ("auto", None)}.items():
-        value = getattr(estimator, parameter, "auto")
+    recipe = getattr(estimator, "advanced", None)
+    for owner, parameter, choices in (
+        (estimator, "lift", ("auto", "linear")),
+        (recipe, "pca", ("auto", None)),
+    ):
+        value = getattr(owner, parameter, "auto")
         if value not in choices and not (isinstance(value, tuple) and "linear" in value):
             raise TypeError(
                 f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use "

@@ -1,6 +1,7 @@
 """Training one candidate: from labelled rows and settings to trained planes.
 
-settings             every setting of a fit, checked once
+settings, recipe     every parameter of a fit, and the public part that few people change;
+                     parameter_checks has what each may be
 labelled_rows        X, y and weights at the door of ``fit``; data_checks warns about them
 rows                 training rows: repeats merged, canonical order, splits and folds
 preparation          rows standardised and clustered once for all candidates

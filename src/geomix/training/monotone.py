@@ -37,8 +37,7 @@ from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums
 from geomix.errors import InvalidParameterError
 from geomix.table.schema import Schema
-
-EXPECTED = "expected a dict such as {'dose': {'toxic': 1}}, with 1 or -1 for classes of y"
+from geomix.training.parameter_checks import checked, is_sign
 
 
 @dataclass(frozen=True)
@@ -50,39 +49,77 @@ class Direction:
     sign: int
 
 
-def read_directions(monotone: Any, schema: Schema, classes: Any) -> tuple[Direction, ...]:
-    """The parameter ``monotone`` in places and codes; with two classes a plain 1 or -1 speaks of
-    the second."""
-    if monotone is None:
-        return ()
-    if not isinstance(monotone, Mapping):
-        raise InvalidParameterError(f"Got monotonic_cst={monotone!r}; {EXPECTED}.")
-    made: list[Direction] = []
+def read_directions(monotonic_cst: Any, schema: Schema, classes: Any) -> tuple[Direction, ...]:
+    """The parameter ``monotonic_cst`` in positions and codes.
+
+    monotonic_cst : None; {column: {label: sign}}; with two classes also {column: sign} or one sign
+        for each column, about the second class. A sign is 1 (rises), -1 (falls) or 0 (free).
+    """
     labels = classes.tolist()
-    for column, wanted in monotone.items():
+    made: dict[tuple[int, int], Direction] = {}
+    for column, wanted in _by_column(monotonic_cst, schema).items():
         j = _column(column, schema)
-        if not isinstance(wanted, Mapping):
-            if len(labels) != 2:
+        for label, sign in _by_label(column, wanted, labels).items():
+            one = Direction(j, _code(label, labels), _sign(column, label, sign))
+            if (one.column, one.code) in made:
                 raise InvalidParameterError(
-                    f"Got monotone[{column!r}]={wanted!r} with {len(labels)} classes; {EXPECTED}."
+                    f"monotonic_cst names the column {column!r} twice, by name and by position."
                 )
-            wanted = {labels[1]: wanted}
-        for label, sign in wanted.items():
-            if label not in labels:
-                raise InvalidParameterError(
-                    f"monotone names the class {label!r}, which is not among {labels!r}."
-                )
-            if isinstance(sign, bool) or sign not in (-1, 1):
-                raise InvalidParameterError(
-                    f"Got monotone[{column!r}][{label!r}]={sign!r}; expected 1 or -1."
-                )
-            one = Direction(j, labels.index(label), int(sign))
-            if any((one.column, one.code) == (other.column, other.code) for other in made):
-                raise InvalidParameterError(
-                    f"monotone names the column {column!r} twice, by name and by position."
-                )
-            made.append(one)
-    return tuple(made)
+            made[one.column, one.code] = one
+    bound = tuple(one for one in made.values() if one.sign != 0)
+    for one in bound:
+        _refuse_category(one.column, schema)
+    return bound
+
+
+def _refuse_category(column: int, schema: Schema) -> None:
+    if schema.is_category[column]:
+        raise InvalidParameterError(
+            f"monotonic_cst names the column {schema.names[column]!r}, which is a category; its "
+            "levels have no order."
+        )
+
+
+def _by_column(monotonic_cst: Any, schema: Schema) -> Mapping[Any, Any]:
+    wanted = checked({"monotonic_cst": monotonic_cst})["monotonic_cst"]
+    if wanted is None or isinstance(wanted, Mapping):
+        return wanted or {}
+    if len(wanted) != len(schema):
+        raise InvalidParameterError(
+            f"Got monotonic_cst with {len(wanted)} entries; expected {len(schema)}, one for each "
+            "column of X."
+        )
+    return {j: sign for j, sign in enumerate(wanted) if sign != 0}
+
+
+def _by_label(column: Any, wanted: Any, labels: list[Any]) -> Mapping[Any, Any]:
+    """The signs of a column by class; a plain sign is about the second of two classes."""
+    if isinstance(wanted, Mapping):
+        return wanted
+    if is_sign(wanted) and wanted == 0:
+        return {}
+    if len(labels) != 2:
+        raise InvalidParameterError(
+            f"Got monotonic_cst[{column!r}]={wanted!r} with {len(labels)} classes; expected a dict "
+            f"by class, such as {{{column!r}: {{{labels[-1]!r}: 1}}}}."
+        )
+    return {labels[1]: wanted}
+
+
+def _code(label: Any, labels: list[Any]) -> int:
+    if label not in labels:
+        raise InvalidParameterError(
+            f"monotonic_cst names the class {label!r}, which is not among {labels!r}."
+        )
+    return labels.index(label)
+
+
+def _sign(column: Any, label: Any, sign: Any) -> int:
+    if not is_sign(sign):
+        raise InvalidParameterError(
+            f"Got monotonic_cst[{column!r}][{label!r}]={sign!r}; expected 1, -1 or 0."
+        )
+    return int(sign)
 
 
 def _column(column: Any, schema: Schema) -> int:
@@ -93,11 +130,8 @@ def _column(column: Any, schema: Schema) -> int:
         j = int(column)
     else:
         raise InvalidParameterError(
-            f"monotone names the column {column!r}, which X does not have: {list(schema.names)!r}."
-        )
-    if schema.is_category[j]:
-        raise InvalidParameterError(
-            f"monotone names the column {column!r}, which is a category; its levels have no order."
+            f"monotonic_cst names the column {column!r}, which X does not have: "
+            f"{list(schema.names)!r}."
         )
     return j
 

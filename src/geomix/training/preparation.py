@@ -31,10 +31,11 @@ from geomix.table.row_views import PickedRows, is_dense
 from geomix.table.schema import Schema
 from geomix.training.features import Features, make_features
 from geomix.training.monotone import Direction
+from geomix.training.parameter_checks import MOST_KNOTS
 from geomix.training.plane_counts import Clusters, find_clusters, whole_classes
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows, column_range
-from geomix.training.settings import MOST_KNOTS, Settings
+from geomix.training.settings import Settings
 
 # ``pca="auto"``: above this many columns of numbers, keep the axes that hold this share of the
 # variance.
