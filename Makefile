@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch paper speed suite scale soak fuzz kill-save sanitize clean
+.PHONY: demo docs test test-torch paper speed suite scale soak fuzz kill-save sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
@@ -13,6 +13,11 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
+
+# The site, into build/docs/html; every warning is an error, broken internal links included.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/docs/doctrees docs build/docs/html
+	@echo "open build/docs/html/index.html"
 
 # PyTorch is large, so its tests are skipped where it is not installed. This pins the release whose
 # wheel is the CPU build; a plain "torch" may bring gigabytes of CUDA along.
@@ -76,6 +81,11 @@ $(VENV)/.demo: pyproject.toml
 $(VENV)/.test: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml

@@ -1,4 +1,4 @@
-"""What one machine carries and what a cluster carries: every figure of docs/scale.md in one run.
+"""What one machine carries and what a cluster carries: every figure of docs/guide/larger-than-memory.md in one run.
 
     python benchmarks/scale.py --data FOLDER            # some 3 GB, removed afterwards
     python benchmarks/scale.py --data FOLDER --steps stream,workers

@@ -1,7 +1,7 @@
-"""Make the pictures of the README again: python docs/images/make.py
+"""Draw the pictures of the README and of the first page again: python docs/images/make.py
 
-Both show one model: 600 rows of two noisy half-moons, lift="linear", seed 0. Reliability is
-measured on 20,000 fresh rows.
+All show one model: 600 rows of two noisy half-moons, lift="linear", seed 0. Reliability is
+measured on 20,000 new rows.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ def main() -> None:
     regions.plot(right, by_plane=True)
     right.set_ylabel("")
     save(figure, "moons.png")
+
+    figure = Figure(figsize=(5.4, 4.2), layout="constrained")
+    regions.plot(figure.subplots(), by_plane=True)
+    save(figure, "hero.png")
 
     figure = Figure(figsize=(4.4, 4.4), layout="constrained")
     ReliabilityDisplay.from_model(model, *moons(20_000, seed=1), before=True).plot(

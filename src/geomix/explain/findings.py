@@ -1,4 +1,4 @@
-"""Findings: what a look at a model should make its owner look again. See docs/findings.md.
+"""Findings: what a look at a model should make its owner look again. See docs/guide/findings.md.
 
 Each has a number that stays the same for ever, a sentence with the figures, and the plane or class
 that it is about; ``ignore=("GMX001",)`` silences a kind.

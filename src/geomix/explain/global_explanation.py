@@ -74,7 +74,7 @@ class GlobalExplanation:
     cards : one for each plane, in plane order;  curves : one for each column
     importances : (n_columns,) mean size of a column's contribution to the margin between winner and
         runner-up, over the rows; None without rows or for a Fourier model
-    findings : see docs/findings.md
+    findings : see docs/guide/findings.md
     """
 
     classes: tuple[Any, ...]

@@ -1,6 +1,6 @@
 """A model as JSON: enough to answer raw rows in any language.
 
-The document follows ``geomix-json-1.0.schema.json`` beside this file; ``docs/exports.md`` has the
+The document follows ``geomix-json-1.0.schema.json`` beside this file; ``docs/reference/json-format.md`` has the
 scoring algorithm in a page. Numbers are written so that they read back as the same float64.
 """
 
