@@ -15,6 +15,7 @@ import os
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "GEOMIX_NUM_THREADS")
 os.environ.update(dict.fromkeys(THREADS, "1"))
 
+import argparse  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
@@ -450,7 +451,11 @@ def conditions() -> str:
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or list(PARTS)
+    parser = argparse.ArgumentParser(description="Speed and memory, beside peers.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    wanted = parser.parse_args().parts or list(PARTS)
+    if unknown := set(wanted) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; choose from {', '.join(PARTS)}")
     parts = [conditions()]
     print(parts[0], flush=True)
     for name in wanted:

@@ -13,7 +13,7 @@ import pytest
 from cli_files import QUICK, csv_text, flowers, runner, written
 
 import geomix
-from geomix.command import completion, parser
+from geomix.command import bench, completion, parser
 
 
 @pytest.fixture
@@ -438,9 +438,33 @@ def test_bash_offers_what_the_parser_knows(typed, offered):
     assert set(ran.stdout.split()) == offered
 
 
-def test_bench_is_of_a_checkout(run, monkeypatch, tmp_path):
+def test_bench_outside_a_clone_says_where_the_benchmarks_are(run, monkeypatch, tmp_path):
     monkeypatch.setattr(geomix, "__file__", str(tmp_path / "a" / "b" / "geomix" / "__init__.py"))
     monkeypatch.chdir(tmp_path)
     ran = run("bench", "paper")
     assert ran.code == 2
     assert "inside a clone" in ran.err
+
+
+def test_bench_lists_what_a_clone_can_run(run):
+    ran = run("bench", "--list")
+    assert ran.code == 0
+    assert [line.split()[0] for line in ran.out.splitlines()] == list(bench.BENCHMARKS)
+    assert run("bench").code == 2
+
+
+@pytest.mark.parametrize("name", bench.BENCHMARKS)
+def test_bench_finds_every_benchmark_that_it_lists(name):
+    script = bench.script_of(name)
+    assert (script / "__main__.py" if script.is_dir() else script).is_file()
+
+
+@pytest.mark.parametrize("name", ["paper", "suite"])
+def test_bench_starts_a_benchmark_with_its_own_options(run, name):
+    ran = run("bench", name, "--help")
+    assert ran.code == 0
+    assert "--quick" in ran.out
+
+
+def test_bench_returns_the_exit_code_of_the_benchmark(run):
+    assert run("bench", "paper", "--no-such-option").code == 2

@@ -1,9 +1,10 @@
-"""``geomix bench``: the benchmarks of a checkout, which an installed package does not have."""
+"""``geomix bench``: the benchmarks of a clone, which an installed package does not have."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from geomix.command import options
@@ -12,21 +13,35 @@ from geomix.command.exit_codes import usage
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCRIPTS = {
-    "paper": "paper_sets.py",
-    "suite": "suite.py",
-    "speed": "speed.py",
-    "command-line": "command_line.py",
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A script, or a package that Python can run, in the folder ``benchmarks``."""
+
+    script: str
+    about: str
+
+
+BENCHMARKS = {
+    "paper": Benchmark("paper", "the paper's tables, ablations and figures"),
+    "suite": Benchmark("suite.py", "a folder of real tables, geomix beside ten peers"),
+    "speed": Benchmark("speed.py", "one row, batches, fits and memory, beside peers"),
+    "scale": Benchmark("scale.py", "files larger than memory and a Dask cluster"),
+    "reading": Benchmark("reading.py", "counterfactuals, certificates and contributions"),
+    "report": Benchmark("report.py", "time and size of a report"),
+    "command-line": Benchmark("command_line.py", "fit and predict on a CSV of 1 GB"),
 }
 EXAMPLES = """\
-  geomix bench paper --data iris wine
+  geomix bench --list
+  geomix bench paper --only iris wine
   geomix bench suite --quick
 """
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "bench", "run a benchmark of a checkout", EXAMPLES)
-    parser.add_argument("name", choices=tuple(SCRIPTS), help="which one")
+    parser = options.new_parser(commands, "bench", "run a benchmark of a clone", EXAMPLES)
+    parser.add_argument("--list", action="store_true", help="print the benchmarks, run none")
+    parser.add_argument("name", nargs="?", choices=tuple(BENCHMARKS), help="which one")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help="its own options")
     parser.set_defaults(run=run)
 
@@ -34,19 +49,29 @@ def add(commands: Any) -> None:
 def run(a: Any) -> int:
     import subprocess
 
-    script = folder() / SCRIPTS[a.name]
-    if not script.is_file():
-        raise usage(f"{script.parent} has no {script.name}")
+    if a.list:
+        return print_list()
+    if a.name is None:
+        raise usage("name a benchmark: " + ", ".join(BENCHMARKS))
+    script = script_of(a.name)
     return subprocess.run([sys.executable, str(script), *a.rest], check=False).returncode
 
 
-def folder() -> Path:
-    """The folder ``benchmarks`` of the checkout that this package, or the shell, is in."""
+def print_list() -> int:
+    width = max(map(len, BENCHMARKS))
+    for name, one in BENCHMARKS.items():
+        print(f"{name:<{width}}  {one.about}")
+    return 0
+
+
+def script_of(name: str) -> Path:
+    """The benchmark in the clone that holds this package, or in the current folder."""
     from pathlib import Path
 
     import geomix
 
     for root in (Path(geomix.__file__).resolve().parents[2], Path.cwd()):
-        if (root / "benchmarks" / SCRIPTS["paper"]).is_file():
-            return root / "benchmarks"
+        script = root / "benchmarks" / BENCHMARKS[name].script
+        if script.exists():
+            return script
     raise usage("the benchmarks are in the source repository: run this inside a clone of it")
