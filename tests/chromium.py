@@ -15,8 +15,9 @@ import shutil
 import subprocess
 import time
 
+from patience import PATIENCE
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 60.0
 
 
 def find_chromium():

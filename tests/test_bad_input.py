@@ -288,12 +288,12 @@ def test_separable_classes_get_finite_weights(solver):  # A26
 
 
 def test_as_many_classes_as_rows_are_quick_and_warned_of(rng):  # A27
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.warns(UserWarning, match="greater than 50 ?%") as caught:
         clf = GeometricMixtureClassifier(random_state=0).fit(
             rng.standard_normal((200, 5)), np.arange(200)
         )
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0  # of the processor, which others may share
     assert any("classes (200) is greater than 50 %" in str(one.message) for one in caught)
     assert clf.n_planes_.tolist() == [1] * 200
 

@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 from cli_files import QUICK, csv_text, flowers, written
+from patience import PATIENCE, eventually, has_worked
 
 COMMAND = [sys.executable, "-m", "geomix"]
 
@@ -31,7 +31,7 @@ def by_name(trained):
 
 
 def shell(*argv, **more):
-    more = {"capture_output": True, "timeout": 120, "check": False, **more}
+    more = {"capture_output": True, "timeout": PATIENCE, "check": False, **more}
     return subprocess.run([*COMMAND, *map(str, argv)], **more)
 
 
@@ -98,7 +98,7 @@ def test_a_reader_that_leaves_is_no_error(trained, tmp_path):
     process.stdout.readline()
     process.stdout.close()
     errors = process.stderr.read()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=PATIENCE) == 141
     process.stderr.close()
     assert errors == b""
 
@@ -213,9 +213,9 @@ def test_a_signal_during_fit_ends_it_and_leaves_nothing(long_work, number, code,
         text=True,
     )
     assert "separated by ';'" in process.stderr.readline()  # the rows are read, the fit begins
-    time.sleep(1.0)
+    assert has_worked(process, 1.0)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert err == f"error: {said}\n"
     assert out == ""
@@ -232,11 +232,8 @@ def test_a_signal_during_predict_leaves_no_output(trained, tmp_path):
     names, rows = flowers()
     process.stdin.write(csv_text(names, rows * 2000).encode())  # more than is read at a time
     process.stdin.flush()  # and then nothing: it waits for more
-    deadline = time.monotonic() + 60
-    while not os.listdir(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+    assert eventually(lambda: any(name.endswith(".tmp") for name in os.listdir(tmp_path)))
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 143, err
     assert os.listdir(tmp_path) == []

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +17,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from cli_files import QUICK, csv_text, flowers, runner, written
+from patience import PATIENCE, has_worked
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss
 from test_cli_refusals import BAD, GOOD
 
@@ -550,9 +550,9 @@ def test_a_signal_ends_a_streamed_fit_and_leaves_nothing(many_rows, tmp_path, nu
     process = subprocess.Popen([*COMMAND, "rows.csv", *map(str, given)], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     assert "separated by ';'" in process.stderr.readline()  # now the rows are read
-    time.sleep(1.5)
+    assert has_worked(process, 1.0)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, err
     assert out == ""
     assert os.listdir(tmp_path) == ["rows.csv"]

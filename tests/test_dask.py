@@ -1,6 +1,5 @@
 """A cluster of two worker processes: the same model as one machine, whatever happens to it."""
 
-import _thread
 import os
 import signal
 import threading
@@ -9,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from patience import PATIENCE, eventually
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
@@ -181,7 +181,7 @@ def test_a_killed_worker_changes_no_bit(client, table, monkeypatch, at_pass):
     disturbed = DaskGeometricMixtureClassifier(**settings).fit(X, y).model_
     assert len(n_asked) >= at_pass
     assert same_bits(undisturbed, disturbed)
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=PATIENCE)
 
 
 def test_scattered_data_that_are_lost_are_an_error_and_not_a_hang(table, monkeypatch):
@@ -243,29 +243,43 @@ def test_a_worker_that_fails_says_why(client, table, monkeypatch):
     assert quiet(client)
 
 
-def quiet(client, seconds=20.0):
-    """Whether nothing is left to do on the cluster, soon."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if not any(client.processing().values()) and not client.futures:
-            return True
-        time.sleep(0.1)
-    return False
+def quiet(client):
+    """Whether the cluster comes to have nothing left to do."""
+    return eventually(lambda: not any(client.processing().values()) and not client.futures)
 
 
-def test_interrupting_the_client_cancels_the_work(client, table):
+def test_interrupting_the_client_cancels_the_work(client, table, tmp_path, monkeypatch):
     X, y = cut(*table, CHUNKS["seven"])
+    started, over = tmp_path / "started", tmp_path / "over"
+    waits = threading.Event()
 
-    def slow(block):
-        time.sleep(2.0)
+    def endless(block):  # in a worker, until the test is over
+        if block.size:  # Dask also calls it here, without rows, to learn the type
+            started.touch()
+        while block.size and not over.exists():
+            time.sleep(0.02)
         return block
 
-    threading.Timer(3.0, _thread.interrupt_main).start()
+    result = bridge._Cluster.result
+
+    def waiting(self, future):
+        waits.set()
+        return result(self, future)
+
+    def interrupt():
+        if waits.wait(PATIENCE) and eventually(started.exists):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(bridge._Cluster, "result", waiting)
+    threading.Thread(target=interrupt, daemon=True).start()
     clf = DaskGeometricMixtureClassifier(**FIXED)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X.map_blocks(slow, dtype=float), y)
-    assert not hasattr(clf, "model_")
-    assert quiet(client)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(X.map_blocks(endless, dtype=float), y)
+        assert not hasattr(clf, "model_")
+        assert quiet(client)
+    finally:
+        over.touch()
 
 
 def test_nothing_stays_on_the_cluster_after_a_fit(client, table):

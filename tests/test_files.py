@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from making import classifier
+from patience import PATIENCE
 from sklearn.datasets import load_digits, make_classification
 
 import geomix
@@ -242,7 +243,7 @@ def test_ctrl_c_ends_a_fit_and_leaves_nothing_behind(frame, tmp_path):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=5)
                 break
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert rest == "interrupted\n"

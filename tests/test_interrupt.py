@@ -5,9 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from patience import PATIENCE
 
 SCRIPT = """
-import threading, numpy as np, scipy.sparse
+import threading, time, numpy as np, scipy.sparse
 from geomix import GeometricMixtureClassifier, Recipe
 
 rng = np.random.default_rng(0)
@@ -17,8 +18,12 @@ if {sparse}:
 recipe = Recipe(solver={solver!r}, tol=0.0, calibrate=False)
 clf = GeometricMixtureClassifier(4, lift="linear", l2=1e-6, max_iter=100_000, early_stopping="off",
                                  advanced=recipe)
-# Well into the training by then: preparing these rows takes a fraction of it.
-threading.Timer(1.5, lambda: print("training", flush=True)).start()
+def announce():  # after a second of work: preparing these rows takes a fraction of it
+    end = time.process_time() + 1.0
+    while time.process_time() < end:
+        time.sleep(0.02)
+    print("training", flush=True)
+threading.Thread(target=announce, daemon=True).start()
 try:
     clf.fit(X, y)
 except KeyboardInterrupt:
@@ -38,7 +43,7 @@ def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unfitted(solver, sparse):
     try:
         assert process.stdout.readline() == "training\n"
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=120)
+        rest, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert rest == "interrupted False\n"
