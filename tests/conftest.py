@@ -7,6 +7,9 @@ import os
 # Before NumPy is imported: two test workers with two BLAS threads each would only wait.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# The same for our own threads; tests of many threads set their number themselves.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("GEOMIX_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -12,6 +12,8 @@ from geomix.core import array_api, kernel
 
 from shapes import random_planes, random_rows  # isort: skip
 
+pytestmark = pytest.mark.kernel
+
 pytest.importorskip("array_api_compat")
 
 

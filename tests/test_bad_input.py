@@ -27,6 +27,8 @@ from geomix import (
     SchemaError,
 )
 
+pytestmark = pytest.mark.kernel
+
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "max_iter": 30, "random_state": 0}
 # One plane per class and a firm penalty make one optimum; tol this small reaches it.
 CONVEX = {"n_planes": 1, "l2": 1e-2, "tol": 1e-13, "max_iter": 500, "early_stopping": "off"}

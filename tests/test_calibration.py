@@ -20,6 +20,8 @@ from geomix.core.calibration import (
 )
 from geomix.core.pooling import softmax
 
+pytestmark = pytest.mark.kernel
+
 
 def random_scores(seed, n_rows=60, n_classes=3, size=3.0):
     rng = np.random.default_rng(seed)

@@ -21,6 +21,8 @@ from geomix.training.preparation import prepare
 from geomix.training.rows import Rows, distinct_rows, stratified_split
 from geomix.training.settings import Settings
 
+pytestmark = pytest.mark.kernel
+
 
 @pytest.fixture(scope="module")
 def moons():

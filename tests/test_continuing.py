@@ -11,6 +11,8 @@ from geomix import DataQualityWarning, GeometricMixtureClassifier
 from geomix.core.objective import penalised, usage_penalty
 from geomix.errors import InvalidParameterError
 
+pytestmark = pytest.mark.kernel
+
 FIXED = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "random_state": 0}
 
 

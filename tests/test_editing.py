@@ -14,6 +14,8 @@ from geomix import GeometricMixtureClassifier
 from geomix.core.planes import Planes
 from geomix.core.pooling import softmax
 
+pytestmark = pytest.mark.kernel
+
 SEVERAL = ["several", "mixed linear", "mixed spline", "fourier"]
 
 

@@ -24,6 +24,8 @@ from geomix.training.random_streams import stream
 
 from shapes import random_planes, random_rows  # isort: skip
 
+pytestmark = pytest.mark.kernel
+
 CUTS = {
     "one": [],
     "two": [700],

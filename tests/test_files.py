@@ -26,6 +26,8 @@ from geomix.out_of_core.part_reader import StoredRows
 from geomix.out_of_core.scratch import Scratch
 from geomix.out_of_core.survey import Part
 
+pytestmark = pytest.mark.kernel
+
 SETTINGS = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
 
 
@@ -262,6 +264,7 @@ print((peak() - before) // 1024)
 """
 
 
+@pytest.mark.slow  # tests/test_cli_streaming.py has the same on fewer rows
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's VmHWM")
 def test_ten_times_the_rows_take_no_more_memory(tmp_path):
     rng = np.random.default_rng(0)

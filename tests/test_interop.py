@@ -22,6 +22,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import geomix
 from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
 
+pytestmark = pytest.mark.kernel
+
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "max_iter": 30, "random_state": 0}
 
 

@@ -11,6 +11,8 @@ from geomix import GeometricMixtureClassifier
 from geomix.core.lifts import draw_fourier
 from geomix.model import GeometricMixture
 
+pytestmark = pytest.mark.kernel
+
 QUICK = {"lift": "linear", "l2": 1e-4, "n_planes": 2, "max_iter": 60, "random_state": 0}
 
 

@@ -18,6 +18,8 @@ from geomix.core.lifts import (
     with_rotation,
 )
 
+pytestmark = pytest.mark.kernel
+
 
 def all_columns(X):
     return np.arange(X.shape[1])

@@ -29,6 +29,8 @@ from geomix.training.settings import Settings
 
 from shapes import random_planes  # isort: skip
 
+pytestmark = pytest.mark.kernel
+
 FIXED = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "random_state": 0}
 
 

@@ -26,6 +26,8 @@ from geomix import GeometricMixtureClassifier, ModelFileError
 from geomix.core import kernel
 from geomix.modelfile import manifest, saving
 
+pytestmark = pytest.mark.kernel
+
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 QUICK = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "max_iter": 20, "random_state": 0}
 

@@ -18,6 +18,8 @@ from geomix.explain.additive_form import NoShapes
 from geomix.training.monotone import Order, _Coordinates
 from geomix.training.monotone import minimize as ordered_minimize
 
+pytestmark = pytest.mark.kernel
+
 QUICK = {"l2": 1e-3, "shrink_to_mean": 0.0, "max_iter": 60, "random_state": 0, "calibrate": False}
 
 

@@ -21,6 +21,8 @@ from geomix.core.planes import Planes, class_starts, ensemble
 from geomix.core.predictors import NumpyPredictor, NumpyScorer
 from geomix.core.spline import fit_spline
 
+pytestmark = pytest.mark.kernel
+
 native_only = pytest.mark.skipif(not kernel.is_native, reason="the NumPy kernel is in use")
 
 PER_CLASS = {"one": [1, 1, 1], "two classes": [3, 3], "uneven": [1, 4, 2, 9], "wide": [4] * 10}

@@ -16,6 +16,8 @@ from geomix.core.kernel import AdamState
 from geomix.training import adam_epochs
 from geomix.training.rows import Rows
 
+pytestmark = pytest.mark.kernel
+
 PER_CLASS = {"one": [1, 1, 1], "uneven": [1, 4, 2, 9], "more than a strip": [9] * 8}
 ANSWERS = ("predict_proba", "class_scores", "plane_scores", "responsibilities")
 

@@ -306,6 +306,18 @@ def test_a_table_in_markdown_and_latex():
 # --- the command ---
 
 
+def test_one_model_on_one_set_from_data_to_report(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(run, "QUICK_MODELS", ("logistic",))
+    output = tmp_path / "results"
+    assert run.main(["--quick", "--only", "models", "iris", "--output", str(output)]) == 0
+    found = results.read(output / "results.csv")
+    assert list(found.runs) == [results.Run(MODELS, "iris", "logistic", 0)]
+    assert all(one.ok for one in found.runs.values())
+    assert 'id="accuracy"' in (output / "report.html").read_text()
+    assert "## The paper's claims" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_a_quick_run_from_data_to_report(tmp_path, capsys, monkeypatch):
     output = tmp_path / "results"
     options = ["--quick", "--output", str(output)]

@@ -20,6 +20,8 @@ from geomix.explain.cells import decoded_row, encoded_rows
 from geomix.explain.contributions import plane_gradients, standardised
 from geomix.table.row_views import all_rows
 
+pytestmark = pytest.mark.kernel
+
 EVERY = list(SETTINGS)
 
 

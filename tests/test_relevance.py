@@ -23,6 +23,8 @@ from geomix.training.adaptive_penalty import (
 )
 from geomix.training.rows import Rows
 
+pytestmark = pytest.mark.kernel
+
 WEIGHED = {
     "adaptive_penalty": True,
     "n_planes": 1,

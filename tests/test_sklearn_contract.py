@@ -5,6 +5,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from geomix import GeometricMixtureClassifier
 
+pytestmark = pytest.mark.kernel
+
 
 @parametrize_with_checks([GeometricMixtureClassifier()])
 # Some checks fit on a handful of rows, and on odd ones: a warning is in order.

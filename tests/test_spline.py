@@ -29,6 +29,8 @@ from geomix.core.spline import Binned, Curve, Levels, SplineLift, fit_spline
 from geomix.training.initial_planes import initial_planes
 from geomix.training.rows import Rows
 
+pytestmark = pytest.mark.kernel
+
 native_only = pytest.mark.skipif(not kernel.is_native, reason="the NumPy kernel is in use")
 
 SCORES_BOUND = 2e-6 if kernel.is_native else 1e-12

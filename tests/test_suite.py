@@ -204,6 +204,18 @@ def save(folder, name, data):
     frame.assign(target=data.target.astype(str)).to_parquet(folder / f"{name}.parquet")
 
 
+def test_one_model_on_one_table_to_report(tmp_path, capsys):
+    save(tmp_path, "iris", load_iris())
+    output = tmp_path / "results"
+    options = ["--data", str(tmp_path), "--output", str(output), "--models", "logistic"]
+    assert suite.main([*options, "--seeds", "1"]) == 0
+    [made] = suite_rows.read_rows(output / "suite.csv").values()
+    assert made.ok
+    assert set(made.values) == set(suite_rows.METRICS)
+    assert "| iris |" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_a_run_from_tables_to_report(tmp_path, capsys, monkeypatch):
     data, output = tmp_path / "data", tmp_path / "results"
     data.mkdir()

@@ -27,6 +27,8 @@ from geomix.table.row_views import all_rows, blocks
 from geomix.table.schema import Column, Schema
 from geomix.training.rows import Rows, column_range, distinct_rows
 
+pytestmark = pytest.mark.kernel
+
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "max_iter": 40, "random_state": 0}
 # One optimum, reached: what must not matter then does not.
 CONVEX = {

@@ -19,6 +19,8 @@ from geomix.training.rows import Rows
 from geomix.training.schedules import learning_rate_at, sharpness_at
 from geomix.training.settings import Settings
 
+pytestmark = pytest.mark.kernel
+
 
 def never(record, planes):
     return None
