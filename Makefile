@@ -3,16 +3,38 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo docs test test-torch paper speed suite scale soak fuzz kill-save sanitize clean
+.PHONY: demo docs check test test-all test-minimum test-torch paper speed suite scale soak fuzz \
+	kill-save sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
 
-test: $(VENV)/.test
+# What decides whether a change lands, in five minutes on two cores: style, types, the tests with
+# the native kernel, and those that depend on the kernel again with NumPy.
+test: $(VENV)/.test check
+	$(BIN)/pytest -n 2 -m "not slow"
+	GEOMIX_KERNEL=numpy $(BIN)/pytest -n 2 -m "kernel and not slow"
+
+# Everything with both kernels, the benchmarks from end to end too.
+test-all: $(VENV)/.test check
+	GEOMIX_MUTATIONS=10000 $(BIN)/pytest -n 2
+	GEOMIX_KERNEL=numpy GEOMIX_MUTATIONS=10000 $(BIN)/pytest -n 2
+
+check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+
+# The oldest NumPy, SciPy, scikit-learn, pandas and pyarrow that pyproject.toml allows, in a venv
+# of their own.
+MINIMUM_VENV := build/minimum-venv
+test-minimum:
+	test -x $(MINIMUM_VENV)/bin/python || $(PYTHON) -m venv $(MINIMUM_VENV)
+	$(MINIMUM_VENV)/bin/python .ci/minimum_versions.py > build/minimum.txt
+	$(MINIMUM_VENV)/bin/pip install --quiet --disable-pip-version-check \
+		--constraint build/minimum.txt '.[test]' --config-settings=build-dir=build/minimum
+	$(MINIMUM_VENV)/bin/python -c 'import geomix; geomix.show_versions()'
+	$(MINIMUM_VENV)/bin/pytest -n 2 tests -m "not slow"
 
 # The site, into build/docs/html; every warning is an error, broken internal links included.
 docs: $(VENV)/.docs

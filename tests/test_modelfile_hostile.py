@@ -22,7 +22,7 @@ import geomix
 from geomix import ModelFileError, ModelVersionError
 from geomix.modelfile import canonical_json, manifest, saving
 
-N_MUTATIONS = int(os.environ.get("GEOMIX_MUTATIONS", "10000"))
+N_MUTATIONS = int(os.environ.get("GEOMIX_MUTATIONS", "2000"))
 SEED = int(os.environ.get("GEOMIX_MUTATION_SEED", "0"))
 # Objects of the interpreter: as large for the smallest file. 20,000 values are always allowed.
 ROOM_FOR_OBJECTS = 8 * 2**20
