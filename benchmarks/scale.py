@@ -1,4 +1,5 @@
-"""What one machine carries and what a cluster carries: every figure of docs/guide/larger-than-memory.md in one run.
+"""What one machine carries and what a cluster carries, in one run: every figure of
+docs/guide/larger-than-memory.md.
 
     python benchmarks/scale.py --data FOLDER            # some 3 GB, removed afterwards
     python benchmarks/scale.py --data FOLDER --steps stream,workers

@@ -19,7 +19,7 @@ from geomix.export.json_model import schema, to_json
 NAMES = list(MAKERS)
 
 
-# --- a second implementation of docs/reference/json-format.md: plain Python, from the JSON document alone ---
+# --- a second implementation of docs/reference/json-format.md: plain Python, from the JSON ---
 
 
 def code_of(column, cell):

@@ -1,7 +1,7 @@
 """A model as JSON: enough to answer raw rows in any language.
 
-The document follows ``geomix-json-1.0.schema.json`` beside this file; ``docs/reference/json-format.md`` has the
-scoring algorithm in a page. Numbers are written so that they read back as the same float64.
+The document follows ``geomix-json-1.0.schema.json`` beside this file. The scoring algorithm is in
+``docs/reference/json-format.md``. Numbers are written so that they read back as the same float64.
 """
 
 from __future__ import annotations
