@@ -49,7 +49,8 @@ myst_heading_anchors = 3
 # --- the reference ---
 autodoc_typehints = "none"  # numpydoc sections carry the types
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "undoc-members": False}
+autodoc_default_options = {"members": True}
+toc_object_entries_show_parents = "hide"
 autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
 numpydoc_show_class_members = False  # autodoc lists them
 add_module_names = False

@@ -22,7 +22,7 @@ def visit_inline(translator: Any, node: Any) -> None:
 
 
 def visit_block(translator: Any, node: Any) -> None:
-    translator.body.append(f'<div class="math">{_markup(node, as_block=True)}</div>')
+    translator.body.append(f'<div class="formula">{_markup(node, as_block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -39,8 +39,8 @@ def main() -> None:
     shares = np.exp(SHARPNESS * (orange - s_orange))
     p_orange = 1 / (1 + np.exp((s_blue - s_orange) / TEMPERATURE))
 
-    figure = Figure(figsize=(11.0, 3.1), layout="constrained")
-    planes, pooled, shared, probable = figure.subplots(1, 4)
+    figure = Figure(figsize=(7.6, 5.2), layout="constrained")
+    (planes, pooled), (shared, probable) = figure.subplots(2, 2)
     titled(planes, "1. plane scores")
     planes.plot(x, blue[0], color=BLUE)
     for line, style in zip(orange, ("-", "--"), strict=True):
