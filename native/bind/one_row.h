@@ -11,7 +11,8 @@
 
 namespace geomix {
 
-// Room for numbers: on the stack for nearly every model, on the heap for the rest.
+// Room for numbers: on the stack for small models, on the heap for the rest. A thread may have a
+// stack of 64 KiB, of which Python takes its part, and an explanation needs two rooms.
 class Room {
   public:
     explicit Room(Index n) : at_(n <= few ? stack_ : static_cast<double*>(heap(n))) {}
@@ -23,7 +24,7 @@ class Room {
     double* get() const { return at_; }
 
   private:
-    static constexpr Index few = 4096;
+    static constexpr Index few = 512;
     static void* heap(Index n) { return PyMem_RawMalloc(static_cast<std::size_t>(n) * 8); }
     alignas(64) double stack_[few];
     double* at_;
@@ -64,10 +65,15 @@ inline bool read_converted(PyArrayObject* row, Index n, double* to)
     PyObject* plain = PyArray_FromArray(row, PyArray_DescrFromType(NPY_DOUBLE),
                                         NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST);
     if (plain == nullptr) return false;
-    std::memcpy(to, PyArray_DATA(reinterpret_cast<PyArrayObject*>(plain)),
-                static_cast<std::size_t>(n) * sizeof(double));
+    // A subclass may have run Python code meanwhile, and that may have resized the row.
+    auto* found = reinterpret_cast<PyArrayObject*>(plain);
+    const bool fits = PyArray_NDIM(found) == 1 && PyArray_DIM(found, 0) == n;
+    if (fits)
+        std::memcpy(to, PyArray_DATA(found), static_cast<std::size_t>(n) * sizeof(double));
+    else
+        wrong_length(PyArray_SIZE(found), n);
     Py_DECREF(plain);
-    return true;
+    return fits;
 }
 
 // The row's numbers: those of the array itself, or a copy in `room`; null with an error set.

@@ -18,8 +18,8 @@ class Predictor {
     {
         need(width(X) == model->view().n_columns,
              "X has another number of columns than the model.");
-        return filled(length(X), which, [&](const Answers& answers) {
-            model->answer(strided(X), length(X), answers);
+        return filled(length(X), which, [&](const Answers& answers, Interrupt& interrupt) {
+            model->answer(strided(X), length(X), answers, interrupt);
         });
     }
 
@@ -29,8 +29,9 @@ class Predictor {
         need(!model->view().frequencies && !model->view().spline,
              "Sparse rows need a model without frequencies and without a spline lift.");
         const SparseTable X = sparse_table(values, columns, start, model->view().n_columns, false);
-        return filled(X.n_rows(), which,
-                      [&](const Answers& answers) { model->answer(X, answers); });
+        return filled(X.n_rows(), which, [&](const Answers& answers, Interrupt& interrupt) {
+            model->answer(X, answers, interrupt);
+        });
     }
 
   private:
@@ -44,10 +45,12 @@ class Predictor {
         Vector out(n * n_out);
         Answers answers{};
         answers.*which = out.data();
+        Interrupt interrupt(python_was_interrupted);
         {
             nb::gil_scoped_release released;
-            fill(answers);
+            fill(answers, interrupt);
         }
+        if (interrupt.asked()) throw nb::python_error();
         return owned<Array2>(std::move(out), {n, n_out});
     }
 };
@@ -110,6 +113,7 @@ nb::object fourier(Table<double> V, In2<double> frequencies)
     const OwnedModel model(std::move(numbers));
     const auto n = static_cast<std::size_t>(length(V)), D = frequencies.shape(1);
     std::vector<T> phi(n * 2 * D);
+    Interrupt interrupt(python_was_interrupted);
     {
         nb::gil_scoped_release released;
         const Strided<double> from = strided(V);
@@ -123,8 +127,9 @@ nb::object fourier(Table<double> V, In2<double> frequencies)
             else
                 kernels().fourier_f32(model.view(), rows, n_rows, out, scratch);
         };
-        model.by_blocks(all, all * model.cost(), answer_scratch(model.view()), lift);
+        model.by_blocks(all, all * model.cost(), answer_scratch(model.view()), interrupt, lift);
     }
+    if (interrupt.asked()) throw nb::python_error();
     return nb::cast(owned<nb::ndarray<nb::numpy, T, nb::ndim<2>>>(std::move(phi), {n, 2 * D}));
 }
 

@@ -140,15 +140,18 @@ class OwnedModel {
                m.n_frequencies * (m.n_rotated + 16) + m.n_planes * (m.n_lifted + 16);
     }
 
-    // Runs block(first_row, n_rows, scratch) over all rows; `room` numbers of scratch.
+    // Runs block(first_row, n_rows, scratch) over all rows; `room` numbers of scratch. Stops early
+    // if interrupted.
     template <class Block>
-    static void by_blocks(Index n_rows, Index multiply_adds, Index room, Block block)
+    static void by_blocks(Index n_rows, Index multiply_adds, Index room, Interrupt& interrupt,
+                          Block block)
     {
         const Index n_blocks = padded(n_rows, ROWS_PER_BLOCK) / ROWS_PER_BLOCK;
         const int n_threads = threads_for(multiply_adds, n_blocks);
         Aligned<double> scratch(static_cast<std::size_t>(room * n_threads));
-        in_parallel(n_threads, [&](int t) {
-            for (Index b = n_blocks * t / n_threads; b < n_blocks * (t + 1) / n_threads; ++b) {
+        in_parallel(n_threads, [&](int t, int n) {
+            for (Index b = n_blocks * t / n; b < n_blocks * (t + 1) / n; ++b) {
+                if (t == 0 ? interrupt.check() : interrupt.asked()) return;
                 const Index first = b * ROWS_PER_BLOCK;
                 block(first, std::min(ROWS_PER_BLOCK, n_rows - first), scratch.data() + t * room);
             }
@@ -156,26 +159,27 @@ class OwnedModel {
     }
 
     // out : row-major arrays of all rows, null where not wanted.
-    void answer(Strided<double> X, Index n_rows, const Answers& out) const
+    void answer(Strided<double> X, Index n_rows, const Answers& out, Interrupt& interrupt) const
     {
         const Model& m = view_;
-        by_blocks(
-            n_rows, n_rows * cost(), answer_scratch(m), [&](Index first, Index n, double* scratch) {
-                const Strided<double> rows{X.data + first * X.row_step, X.row_step, X.column_step};
-                kernels().answer(m, rows, n, from_row(out, first), scratch);
-            });
+        const auto block = [&](Index first, Index n, double* scratch) {
+            const Strided<double> rows{X.data + first * X.row_step, X.row_step, X.column_step};
+            kernels().answer(m, rows, n, from_row(out, first), scratch);
+        };
+        by_blocks(n_rows, n_rows * cost(), answer_scratch(m), interrupt, block);
     }
 
     // The same for sparse rows; only for models without frequencies.
-    void answer(const SparseTable& X, const Answers& out) const
+    void answer(const SparseTable& X, const Answers& out, Interrupt& interrupt) const
     {
         const Model& m = view_;
         const Sparse& all = X.view();
-        by_blocks(X.n_rows(), m.n_planes * (X.n_entries() + 16 * X.n_rows()), score_scratch(m),
-                  [&](Index first, Index n, double* scratch) {
-                      const Sparse rows{all.values, all.columns, all.start + first, nullptr, n};
-                      kernels().sparse.answer(m, rows, from_row(out, first), scratch);
-                  });
+        const auto block = [&](Index first, Index n, double* scratch) {
+            const Sparse rows{all.values, all.columns, all.start + first, nullptr, n};
+            kernels().sparse.answer(m, rows, from_row(out, first), scratch);
+        };
+        const Index multiply_adds = m.n_planes * (X.n_entries() + 16 * X.n_rows());
+        by_blocks(X.n_rows(), multiply_adds, score_scratch(m), interrupt, block);
     }
 
   private:

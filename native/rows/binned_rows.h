@@ -54,8 +54,8 @@ class BinnedRows {
         for (int t = 0; t < n_threads; ++t) own.emplace_back(problem, numbers.size());
         total.clear();
         std::atomic<Index> turn{0};
-        in_parallel(n_threads, [&](int t) {
-            for (Index k = t; k < n; k += n_threads) {
+        in_parallel(n_threads, [&](int t, int n_started) {
+            for (Index k = t; k < n; k += n_started) {
                 own[t].clear();
                 for (Index first = first_row(k); first < first_row(k + 1);
                      first += ROWS_PER_CODED_BLOCK) {
@@ -163,8 +163,8 @@ class BinnedRows {
         const int n_threads = threads_for(work(problem), n_blocks());
         const Index room = padded(coded_scratch(problem), LANES);
         Aligned<float> scratch(static_cast<std::size_t>(room * n_threads));
-        in_parallel(n_threads, [&](int t) {
-            for (Index k = t; k < n_blocks(); k += n_threads)
+        in_parallel(n_threads, [&](int t, int n_started) {
+            for (Index k = t; k < n_blocks(); k += n_started)
                 f(problem, tables, k * ROWS_PER_CODED_BLOCK, scratch.data() + t * room);
         });
     }

@@ -53,9 +53,9 @@ class SplineCoder {
         const Index n_blocks = padded(n_rows, ROWS) / ROWS;
         const int n_threads = threads_for(n_rows * n_parts() * 8, n_blocks);
         std::vector<Code> room(static_cast<std::size_t>(n_threads * n_parts() * ROWS));
-        in_parallel(n_threads, [&](int t) {
+        in_parallel(n_threads, [&](int t, int n_started) {
             Code* by_part = room.data() + t * n_parts() * ROWS;
-            for (Index k = t; k < n_blocks; k += n_threads) {
+            for (Index k = t; k < n_blocks; k += n_started) {
                 const Index first = k * ROWS, n = std::min(ROWS, n_rows - first);
                 code_block(X, first, n, by_part);
                 Code* to = codes + first * n_parts();

@@ -166,8 +166,8 @@ class Rows {
         std::vector<OwnedSums> own;
         for (int t = 0; t < n_threads; ++t) own.emplace_back(problem.n_planes, problem.n_inputs);
         std::atomic<Index> turn{0};
-        in_parallel(n_threads, [&](int t) {
-            for (Index k = t; k < n; k += n_threads) {
+        in_parallel(n_threads, [&](int t, int n_started) {
+            for (Index k = t; k < n; k += n_started) {
                 own[t].clear();
                 compute(k, own[t], scratch.data() + t * room);
                 while (turn.load(std::memory_order_acquire) != k && !interrupt.asked())

@@ -101,10 +101,10 @@ class SparseRows {
             const int n_threads = threads_for(n_entries(block) * by_columns.problem.n_planes,
                                               padded(n, ROWS_PER_BLOCK) / ROWS_PER_BLOCK);
             add_slopes(by_columns, block, labels(block, first, pass), n_threads, total, pass);
-            in_parallel(n_threads, [&](int t) {
+            in_parallel(n_threads, [&](int t, int n_started) {
                 kernels().sparse.gradient(block, pass.slopes.data(), pass.width, pass.n_inputs,
-                                          first_column(t, n_threads),
-                                          first_column(t + 1, n_threads), pass.gradient.data());
+                                          first_column(t, n_started),
+                                          first_column(t + 1, n_started), pass.gradient.data());
             });
         }
         const double* slopes = total.sums.biases_gradient;
@@ -202,8 +202,8 @@ class SparseRows {
         if (SparsePass::size(pass.slopes) < block.n_rows * pass.width)
             pass.slopes.resize(block.n_rows * pass.width);
         Aligned<double> scratch(static_cast<std::size_t>(room * n_threads));
-        in_parallel(n_threads, [&](int t) {
-            for (Index k = t; k < n_chunks; k += n_threads) {
+        in_parallel(n_threads, [&](int t, int n_started) {
+            for (Index k = t; k < n_chunks; k += n_started) {
                 const Index first = k * ROWS_PER_BLOCK;
                 const Index n = std::min(ROWS_PER_BLOCK, block.n_rows - first);
                 pass.chunks[k].clear();

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -46,14 +48,31 @@ inline int threads_for(Index multiply_adds, Index n_shares)
     return static_cast<int>(n < n_shares ? n : n_shares);
 }
 
-// f(0) on the calling thread, f(1) ... f(n_threads - 1) on their own.
+// f(t, n) on n threads, t = 0 ... n - 1, where t = 0 is the calling thread.
+//
+// n is n_threads, or fewer where the system refuses to start that many: a process may be short
+// of threads or of memory for their stacks. No thread enters f before n is known, because threads
+// divide the work by n and wait for each other.
 template <class F>
 void in_parallel(int n_threads, F f)
 {
+    std::atomic<int> n_started{0};  // 0: not known yet
     std::vector<std::thread> others;
-    others.reserve(static_cast<std::size_t>(n_threads > 1 ? n_threads - 1 : 0));
-    for (int t = 1; t < n_threads; ++t) others.emplace_back(f, t);
-    f(0);
+    try {
+        others.reserve(static_cast<std::size_t>(n_threads > 1 ? n_threads - 1 : 0));
+        for (int t = 1; t < n_threads; ++t)
+            others.emplace_back([&n_started, &f, t] {
+                int n;
+                while ((n = n_started.load(std::memory_order_acquire)) == 0)
+                    std::this_thread::yield();
+                f(t, n);
+            });
+    } catch (const std::system_error&) {  // go on with those that started
+    } catch (const std::bad_alloc&) {
+    }
+    const int n = static_cast<int>(others.size()) + 1;
+    n_started.store(n, std::memory_order_release);
+    f(0, n);
     for (std::thread& other : others) other.join();
 }
 

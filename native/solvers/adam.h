@@ -33,7 +33,7 @@ class AdamEpoch {
         const Index chunks = padded(most, ROWS_PER_ADAM_CHUNK) / ROWS_PER_ADAM_CHUNK;
         // A batch is short, so threads pay off only if the work in it is large: times 4.
         const int n_threads = threads_for(4 * most * n_planes_ * n_inputs_, chunks);
-        Team team(*this, n_threads);
+        Team team(*this, n_threads, chunks);
         double loss = 0.0;
         if (n_threads == 1) {
             for (Index b = 0, at = 0; b < n_batches && !interrupt.check(); ++b) {
@@ -44,8 +44,9 @@ class AdamEpoch {
             }
             return loss;
         }
-        in_parallel(n_threads, [&](int t) {
-            if (t > 0) return team.follow(t);
+        in_parallel(n_threads, [&](int t, int n_started) {
+            if (t > 0) return team.follow(t, n_started);
+            team.lead(n_started);
             for (Index b = 0, at = 0; b < n_batches && !interrupt.check(); ++b) {
                 const Index size = n_rows / n_batches + (b < n_rows % n_batches ? 1 : 0);
                 team.open(order + at, size);
@@ -66,7 +67,9 @@ class AdamEpoch {
     // tens of microseconds, less than it takes to wake a sleeping thread.
     class Team {
       public:
-        Team(AdamEpoch& epoch, int n_threads) : epoch_(epoch), n_threads_(n_threads)
+        // Everything is allocated here: a team that works cannot run out of memory.
+        Team(AdamEpoch& epoch, int n_threads, Index most_chunks)
+            : epoch_(epoch), n_threads_(n_threads)
         {
             constexpr Index n = ROWS_PER_ADAM_CHUNK;
             const Problem<T> problem = epoch.planes_.problem();
@@ -77,14 +80,17 @@ class AdamEpoch {
                 buffers_.back().weight.resize(n);
                 buffers_.back().scratch.resize(terms_scratch(problem, n / rows_in_group<T>));
             }
+            while (n_threads > 1 && static_cast<Index>(sums_.size()) < most_chunks)
+                sums_.emplace_back(epoch_.n_planes_, epoch_.n_inputs_);
         }
+
+        // The calling thread knows how many threads there are before it opens the first batch.
+        void lead(int n_threads) { n_threads_ = n_threads; }
 
         void open(const Index* order, Index size)
         {
             order_ = order, size_ = size;
             n_chunks_ = padded(size, ROWS_PER_ADAM_CHUNK) / ROWS_PER_ADAM_CHUNK;
-            while (n_threads_ > 1 && static_cast<Index>(sums_.size()) < n_chunks_)
-                sums_.emplace_back(epoch_.n_planes_, epoch_.n_inputs_);
             n_done_.store(0, std::memory_order_relaxed);
             round_.fetch_add(1, std::memory_order_release);
         }
@@ -92,23 +98,23 @@ class AdamEpoch {
         // Sums of the batch that is open, on the calling thread with everybody's help.
         void sum(OwnedSums& total)
         {
-            if (n_threads_ == 1) {
+            if (sums_.empty()) {
                 for (Index k = 0; k < n_chunks_; ++k) compute(k, total, buffers_[0]);
                 return;
             }
-            work(0);
+            work(0, n_threads_);
             wait([&] { return n_done_.load(std::memory_order_acquire) == n_threads_; });
             for (Index k = 0; k < n_chunks_; ++k) total.add(sums_[k]);
         }
 
-        void follow(int t)
+        void follow(int t, int n_threads)
         {
             Index seen = 0;
             for (;;) {
                 wait([&] { return round_.load(std::memory_order_acquire) != seen; });
                 ++seen;
                 if (dismissed_.load(std::memory_order_relaxed)) return;
-                work(t);
+                work(t, n_threads);
             }
         }
 
@@ -135,9 +141,9 @@ class AdamEpoch {
             }
         }
 
-        void work(int t)
+        void work(int t, int n_threads)
         {
-            for (Index k = t; k < n_chunks_; k += n_threads_) {
+            for (Index k = t; k < n_chunks_; k += n_threads) {
                 sums_[k].clear();
                 compute(k, sums_[k], buffers_[t]);
             }
@@ -178,7 +184,7 @@ class AdamEpoch {
         }
 
         AdamEpoch& epoch_;
-        const int n_threads_;
+        int n_threads_;
         std::vector<Buffers> buffers_;
         std::vector<OwnedSums> sums_;
         const Index* order_ = nullptr;

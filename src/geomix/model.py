@@ -27,6 +27,7 @@ from geomix.core.predictors import Predictor, Scorer, TableScorer
 from geomix.table.one_hot import Expand
 from geomix.table.row_views import all_rows, blocks
 from geomix.table.schema import Schema
+from geomix.table.sparse_rows import checked_csr, is_sparse
 
 if TYPE_CHECKING:
     from geomix.explain.drift import Drift
@@ -286,8 +287,8 @@ class GeometricMixture:
         return with_priors(self, priors, before)
 
     def _rows(self, X: Any) -> Any:
-        if getattr(X, "format", None) is not None and not isinstance(X, np.ndarray):
-            X = X.tocsr()
+        if is_sparse(X):
+            X = checked_csr(X)
         elif self.schema is not None and self.schema.has_categories:
             return self.schema.encode(X)
         else:

@@ -17,6 +17,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.model import GeometricMixture
 from geomix.table.frames import is_frame
 from geomix.table.schema import Schema, numeric_schema
+from geomix.table.sparse_rows import checked_csr, is_sparse
 
 
 def model_schema(model: GeometricMixture) -> Schema:
@@ -26,8 +27,8 @@ def model_schema(model: GeometricMixture) -> Schema:
 
 def encoded_rows(model: GeometricMixture, X: Any) -> FloatArray:
     """A frame, an array or a sparse matrix of raw rows as (n_rows, n_columns) encoded ones."""
-    if hasattr(X, "toarray"):
-        X = X.toarray()
+    if is_sparse(X):
+        X = checked_csr(X).toarray()
     return np.asarray(model.encoded(X), dtype=np.float64)
 
 

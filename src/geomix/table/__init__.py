@@ -7,6 +7,7 @@ category_levels   which levels of a category get a weight of their own
 labels            class labels and row weights as codes and floats
 reader            a whole table as checked rows
 row_views         rows of a table by index, without a copy
+sparse_rows       sparse matrices as CSR rows, their structure checked
 one_hot           encoded cells as 0/1 columns and numbers
 printing          small tables as text, HTML and pandas frames
 """

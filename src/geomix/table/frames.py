@@ -15,6 +15,7 @@ import numpy as np
 
 from geomix.arrays import IntArray
 from geomix.errors import SchemaError
+from geomix.table.sparse_rows import checked_csr, is_sparse
 
 # What a column holds, by the first letters of its type's name in pandas, polars or Arrow.
 # The first match counts: "struct" comes before "str", "interval" before "int".
@@ -91,7 +92,7 @@ def taken(X: Any, rows: IntArray) -> Any:
         return np.array(X, dtype=object)[rows]
     if hasattr(X, "schema") and hasattr(X.schema, "types"):
         return X.take(rows)
-    return (X.tocsr() if hasattr(X, "tocsr") else X)[rows]
+    return (checked_csr(X) if is_sparse(X) else X)[rows]
 
 
 def check_names_unique(names: Sequence[Any]) -> None:

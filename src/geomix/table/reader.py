@@ -37,6 +37,7 @@ from geomix.table.frames import (
 )
 from geomix.table.row_views import blocks
 from geomix.table.schema import Schema, numeric_schema
+from geomix.table.sparse_rows import checked_csr, is_sparse
 
 # float32, as the types of NumPy, pandas and polars call it, and as Arrow's does.
 SINGLES = {"float32", "Float32", "float"}
@@ -281,6 +282,8 @@ def _as_table(X: Any, name: str) -> Any:
         raise TypeError(
             f"{name} is a masked array, whose mask would be ignored; use {name}.filled(np.nan)."
         )
+    if is_sparse(X):
+        return checked_csr(X, name)
     if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
         raise TypeError(f"{name} is a {type(X).__name__}, which has no rows yet; collect it first.")
     if isinstance(X, (list, tuple)):
