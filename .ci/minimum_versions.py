@@ -22,7 +22,10 @@ def oldest() -> dict[str, str]:
     """The lower bound of each held library; where it is named twice, the higher one counts."""
     project = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text())
     project = project["project"]
-    wanted = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    wanted = [
+        *project["dependencies"],
+        *itertools.chain(*project["optional-dependencies"].values()),
+    ]
     bounds: dict[str, str] = {}
     for name, version in (found.groups() for one in wanted if (found := LOWEST.match(one))):
         if name in HELD:

@@ -3,10 +3,11 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from reading_models import ADDITIVE, fitted
 
-from geomix import GeometricMixture
+from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
@@ -211,3 +212,37 @@ def test_errors_are_of_numbers():
         model.probability_intervals(X[:1], {"colour": 1.0})
     with pytest.raises(ValueError, match="at least 0"):
         model.probability_intervals(X[:1], {"alcohol": -1.0})
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+@pytest.mark.parametrize("norm", [1, 2, np.inf])
+def test_a_table_of_categories_has_no_finite_radius(lift, norm):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.choice(["p", "q", "r"], 90) for name in ("u", "v")})
+    y = np.where(X["u"] == "p", "yes", "no")
+    settings = {"lift": lift, "n_planes": 1, "l2": 1e-3, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    found = model.certify(X, norm)
+    assert np.isinf(found.radius).all()
+    assert found.to_dict()["rows"][0]["radius"] is None
+
+
+def test_one_row_may_be_a_dict_by_column_name():
+    model, X, _ = fitted("mixed spline")
+    row = X.iloc[3].to_dict()
+    assert model.certify(row).radius == pytest.approx(model.certify(X.iloc[3:4]).radius)
+    found = model.probability_intervals(row, {"ash": 0.1})
+    np.testing.assert_array_equal(
+        found.low, model.probability_intervals(X.iloc[3:4], {"ash": 0.1}).low
+    )
+    np.testing.assert_array_equal(model.predict_proba(row), model.predict_proba(X.iloc[3:4]))
+    assert model.predict(row) == model.predict(X.iloc[3:4])
+    explained = model.explain_local(row)
+    np.testing.assert_array_equal(
+        explained.contributions, model.explain_local(X.iloc[3:4]).contributions
+    )
+    numbers, Z, _ = fitted("several")
+    named = dict(zip(numbers.columns, Z[5].tolist(), strict=True))
+    np.testing.assert_array_equal(numbers.predict_proba(named), numbers.predict_proba(Z[5:6]))
+    with pytest.raises(ValueError, match="unknown"):
+        numbers.predict({**named, "unknown": 1.0})

@@ -13,6 +13,7 @@ import geomix
 from geomix import GeometricMixtureClassifier
 from geomix.core.planes import Planes
 from geomix.core.pooling import softmax
+from geomix.errors import DataQualityWarning
 
 pytestmark = pytest.mark.kernel
 
@@ -147,7 +148,7 @@ def test_edits_that_cannot_be_are_refused():
     fourier, _, _ = fitted("fourier")
     for edit, message in [
         (lambda: single.without_plane(0, 0), "one plane"),
-        (lambda: committee.without_plane(0, 0), "committee"),
+        (lambda: committee.without_plane(0, 0), "ensemble"),
         (lambda: model.without_plane(0, 7), "0 to 2"),
         (lambda: model.without_plane(9, 0), "expected one of"),
         (lambda: model.merge_planes(0, [1, 1]), "different"),
@@ -156,8 +157,7 @@ def test_edits_that_cannot_be_are_refused():
         (lambda: geomix.merge([model]), "at least two"),
         (lambda: geomix.merge([model, spline]), "kind of lift"),
         (lambda: geomix.merge([fourier, fourier]), "kind of lift"),
-        (lambda: geomix.merge([committee, committee]), "committee"),
-        (lambda: geomix.merge([model, model.with_temperature(9.0)]), "temperature"),
+        (lambda: geomix.merge([committee, committee]), "ensemble"),
         (lambda: geomix.merge([model, model], [1.0, -1.0]), "positive"),
         (lambda: geomix.merge([model, single]), "columns"),
     ]:
@@ -167,6 +167,27 @@ def test_edits_that_cannot_be_are_refused():
 
     with pytest.raises(ValueError, match="before"):
         replace(model, training=None).with_priors({0: 1, 1: 1, 2: 1})
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+def test_models_of_different_temperatures_merge_exactly_with_one_plane_per_class(lift):
+    X, y = load_wine(return_X_y=True)
+    settings = {"lift": lift, "n_planes": 1, "n_members": 1, "l2": 1e-3, "random_state": 0}
+    parts = [GeometricMixtureClassifier(**settings).fit(X[i::2], y[i::2]).model_ for i in (0, 1)]
+    assert parts[0].temperature != parts[1].temperature
+    merged = geomix.merge(parts, weights=[3.0, 1.0])
+    k = merged.sharpness * merged.temperature
+    scores = np.stack([one.class_scores(X) for one in parts])
+    pooled = np.logaddexp.reduce(k * scores + np.log([0.75, 0.25])[:, None, None], axis=0) / k
+    np.testing.assert_allclose(merged.class_scores(X), pooled, atol=1e-9)
+
+
+def test_a_merge_that_cannot_be_exact_states_the_largest_change():
+    model, X, _ = fitted("several")
+    other = model.with_temperature(1.5 * model.temperature)
+    with pytest.warns(DataQualityWarning, match="class scores change by up to"):
+        merged = geomix.merge([model, other])
+    assert np.isfinite(merged.predict_proba(X)).all()
 
 
 # --- drift ---

@@ -10,6 +10,7 @@ import pytest
 from making import classifier
 from saved_models import MAKERS, case
 
+from geomix import GeometricMixtureClassifier
 from geomix.core.planes import Planes, class_starts
 from geomix.export.sql import literal, number, quoted, to_sql
 
@@ -153,3 +154,46 @@ def test_numbers_are_doubles_to_the_last_bit():
         kind, found = duckdb.sql(f"SELECT typeof({number(value)}), {number(value)}").fetchall()[0]
         assert (kind, found) == ("DOUBLE", value)
         assert sqlite3.connect(":memory:").execute(f"SELECT {number(value)}").fetchone() == (value,)
+
+
+def small_model(names=("a", "b"), lift="spline"):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 2)), columns=list(names))
+    y = np.where(X.iloc[:, 0] + 0.3 * X.iloc[:, 1] > 0.0, "yes", "no")
+    settings = {"lift": lift, "n_planes": 1, "l2": 1e-3, "random_state": 0}
+    return GeometricMixtureClassifier(**settings).fit(X, y).model_, X
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+def test_a_column_that_the_table_lacks_is_an_error_in_sqlite(lift):
+    model, _ = small_model(lift=lift)
+    connection = sqlite3.connect(":memory:")
+    connection.execute('CREATE TABLE "rows" ("a" DOUBLE, "bb" DOUBLE)')
+    connection.execute('INSERT INTO "rows" VALUES (1.0, 2.0)')
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        connection.execute(to_sql(model, "rows", dialect="sqlite")).fetchall()
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        connection.execute(to_sql(model, "rows", keep=["id"], dialect="sqlite")).fetchall()
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+def test_columns_that_differ_in_case_only_are_refused_where_case_does_not_count(dialect):
+    model, _ = small_model(("a", "A"))
+    with pytest.raises(ValueError, match="'a' and 'A' are one name"):
+        to_sql(model, "rows", dialect=dialect)
+    assert '"_geomix_rows"."A"' in to_sql(model, "rows", dialect="postgres")
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+def test_nan_is_missing_in_duckdb_as_in_the_model(lift):
+    model, X = small_model(lift=lift)
+    X.iloc[0, 0] = np.nan
+    connection = duckdb.connect()
+    connection.execute('CREATE TABLE "rows" ("a" DOUBLE, "b" DOUBLE)')
+    for row in X.head(3).to_numpy().tolist():
+        connection.execute('INSERT INTO "rows" VALUES (?, ?)', row)
+    stored = connection.execute('SELECT isnan("a") FROM "rows"').fetchall()
+    assert stored[0] == (True,)  # a NaN, not a NULL
+    found = connection.execute(to_sql(model, "rows")).fetchall()
+    P = np.array([row[2:] for row in found])
+    np.testing.assert_allclose(P, model.predict_proba(X.head(3)), atol=1e-12)

@@ -2,14 +2,15 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reading_models import ADDITIVE, FOURIER, SETTINGS, fitted, mixed_table
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 
-from geomix import GeometricMixture
+from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize, pass_through
 from geomix.core.planes import Planes
@@ -425,7 +426,7 @@ def test_a_plane_with_more_than_its_share_of_the_errors_is_found():
 def test_every_finding_is_documented():
     from pathlib import Path
 
-    page = (Path(__file__).parent.parent / "docs" / "findings.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "guide" / "findings.md").read_text()
     for code, title in findings.CODES.items():
         assert f"## {code}" in page, code
         assert title.split()[0] in page.lower()
@@ -486,3 +487,53 @@ def test_one_row_can_be_taken_out_of_many():
     assert len(list(told)) == len(X)
     np.testing.assert_array_equal(one.contributions[0], told.contributions[-1])
     assert told.cells[3] == decoded_row(model, encoded_rows(model, X)[3])
+
+
+def test_ensembles_are_not_advised_to_edit_single_planes():
+    model, X, y = fitted("committee")
+    found = model.explain_global(X, y).findings
+    assert {one.code for one in found} & {"GMX001", "GMX002"}
+    assert not any("without_plane" in str(one) or "merge_planes" in str(one) for one in found)
+
+
+def test_the_advice_for_an_idle_plane_can_be_followed():
+    model, X, y = fitted("several")
+    planes = model.planes
+    biases = planes.biases.copy()
+    biases[1] -= 1e3
+    weak = replace(model, planes=replace(planes, biases=biases))
+    found = [one.message for one in weak.explain_global(X, y).findings if one.code == "GMX001"]
+    assert any("model.without_plane(0, 1)" in message for message in found)
+    assert weak.without_plane(0, 1).model.planes.n_planes == planes.n_planes - 1
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_class_curves_add_up_to_zero_over_the_classes(name):
+    model, X, y = fitted(name)
+    for curve in model.explain_global(X, y).curves:
+        size = 1e-12 * max(np.abs(curve.values).max(), 1.0)
+        np.testing.assert_allclose(curve.by_class.sum(axis=0), 0.0, atol=size)
+        assert curve.missing_by_class.sum() == pytest.approx(0.0, abs=size)
+        assert (curve.log_odds is None) == (len(model.classes) > 2)
+
+
+def test_two_classes_have_one_curve_in_log_odds():
+    X, y = load_breast_cancer(return_X_y=True)
+    settings = {"lift": "spline", "n_planes": 1, "n_members": 1, "l2": 1e-3, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X[:, :4], y).model_
+    curve = model.explain_global(X[:, :4], y).curve("x2")
+    row = X[:1, :4].repeat(len(curve.x), axis=0)
+    row[:, 2] = curve.x
+    S = model.class_scores(row)
+    moved = np.diff(S[:, 1] - S[:, 0])
+    np.testing.assert_allclose(np.diff(curve.log_odds), moved, atol=1e-10)
+
+
+def test_a_notebook_shows_every_column():
+    X, y = load_breast_cancer(return_X_y=True)
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    found = model.explain_global(X, y)
+    html = found.to_html()
+    assert all(f"<td>{name}</td>" in html for name in model.columns)
+    assert "30 columns, 6 more not shown" in str(found)

@@ -26,7 +26,7 @@ from geomix.core.planes import Planes
 from geomix.core.predictors import Predictor, Scorer, TableScorer
 from geomix.table.one_hot import Expand
 from geomix.table.row_views import all_rows, blocks
-from geomix.table.schema import Schema
+from geomix.table.schema import Schema, numeric_schema
 from geomix.table.sparse_rows import checked_csr, is_sparse
 
 if TYPE_CHECKING:
@@ -287,6 +287,9 @@ class GeometricMixture:
         return with_priors(self, priors, before)
 
     def _rows(self, X: Any) -> Any:
+        if isinstance(X, Mapping):  # one row, by column name
+            schema = numeric_schema(self.columns) if self.schema is None else self.schema
+            return schema.encode_row(X)[None, :]
         if is_sparse(X):
             X = checked_csr(X)
         elif self.schema is not None and self.schema.has_categories:

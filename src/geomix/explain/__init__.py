@@ -1,14 +1,14 @@
-"""What a model is and why it answered: planes as sums over the user's own columns.
+"""Explaining a model: its planes as sums over the user's own columns.
 
-column_terms         a model folded into one term per raw column
-additive_form        its planes as sums of shapes that can be evaluated; shapes holds those
 cells                raw cells to encoded rows and back
-contributions        what each column adds to a margin; shapley for Fourier lifts
-plane_cards          what each plane stands for
-findings             what the owner of a model should look at again
+column_terms         a model folded into one term per raw column
+additive_form        planes as sums of shapes over columns; shapes
+contributions        the part of a margin that each column adds; shapley for Fourier lifts
+plane_cards          one summary per plane
+findings             facts that the owner of a model should check
 global_explanation   ``explain_global``: the model as a whole
-local_explanation    ``explain_local``: single rows
+local_explanation    ``explain_local``: single predictions
 diagnostics          the paper's diagnostics: usage, overlap, responsibilities
-drift                which planes answer for how many rows, then and now
-editing              edits by hand, each with the exact change that it makes
+drift                differences between two tables in planes and columns
+editing              edits of a model, each with the exact change of the scores
 """

@@ -1,8 +1,8 @@
-"""Rows in the user's words: raw cells to encoded rows and back.
+"""Raw cells to encoded rows and back.
 
-An encoded row holds numbers, codes of levels and NaN for missing (``table/schema.py``). What reads
-a model takes raw rows and answers in raw cells; this is the way both ways, and the place where
-names of columns and classes are looked up, with an error that lists what there is.
+An encoded row holds numbers, codes of levels and NaN for missing (``table/schema.py``). Functions
+that explain a model take raw rows and return raw cells. Names of columns and classes are looked up
+here too; an unknown one raises an error that lists the known ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def model_schema(model: GeometricMixture) -> Schema:
 
 
 def encoded_rows(model: GeometricMixture, X: Any) -> FloatArray:
-    """A frame, an array or a sparse matrix of raw rows as (n_rows, n_columns) encoded ones."""
+    """A frame, an array, a sparse matrix or one dict as (n_rows, n_columns) encoded rows."""
     if is_sparse(X):
         X = checked_csr(X).toarray()
     return np.asarray(model.encoded(X), dtype=np.float64)

@@ -1,26 +1,25 @@
-"""What each column gives to the margin between two classes.
+"""Contributions: the part of a margin between two classes that each column adds.
 
-The margin of class c over class r is the log of p_c / p_r = (s_c - s_r) / T. A soft-OR is its
-planes' scores, weighted by their responsibilities, plus their entropy over the sharpness,
+The margin of class c over class r is log(p_c / p_r) = (s_c - s_r) / T. A soft-OR is the mean of its
+planes' scores, weighted by responsibility, plus their entropy divided by the sharpness,
 
     s_c = sum_m a_cm z_cm + H(a_c) / k,      H(a) = - sum_m a_m log a_m
 
-(take a-weighted means of k z_m - log a_m = log sum_j exp(k z_j), which is the same for every m). A
-committee's score is the mean of its n members' soft-ORs; with A = a / n it reads
+because k z_m - log a_m = log sum_j exp(k z_j) for every m. The score of an ensemble is the mean of
+its n members' soft-ORs; with A = a / n
 
     s_c = sum_p A_cp z_cp + sum_p - A_cp log(n A_cp) / k.
 
-Planes are sums over columns (``explain/additive_form.py``), hence, with D = A_c / T on the planes
+Planes are sums over columns (``explain/additive_form.py``). Hence, with D = A_c / T on the planes
 of c, - A_r / T on those of r and 0 elsewhere,
 
     margin = sum_j (sum_p D_p f_pj(x_j))  +  sum_p D_p b_p  +  (entropies of c less of r) / (k T)
              contribution of column j        bias              pooling
 
-exactly: nothing is sampled and nothing is left over. Shapes are zero on average over the training
-rows, so a contribution says how far a cell moves the margin from where an average cell leaves it;
-the bias is the margin of an average row, and pooling what several planes give together beyond
-their weighted mean. Fourier planes are no such sums: ``tangent`` below and ``explain/shapley.py``
-approximate.
+exactly: nothing is sampled and the parts add up to the margin. Shapes are zero on average over the
+training rows, so a contribution is the change of the margin against an average cell. The bias is
+the margin of an average row. Pooling is the gain of several planes over their weighted mean.
+Fourier planes are not such sums: ``tangent`` below and ``explain/shapley.py`` approximate them.
 """
 
 from __future__ import annotations
@@ -74,9 +73,11 @@ def signed(planes: Planes, A: FloatArray, of: IntArray, against: IntArray) -> Fl
 def tangent(
     model: GeometricMixture, encoded: FloatArray, of: IntArray, against: IntArray
 ) -> Contributions:
-    """Parts of the margin by its tangent at each row (Fourier): gradient times the distance of the
-    standardised cell from its mean. Exact as a gradient; as a share of the margin only near by.
-    The bias is the tangent's value at the mean row."""
+    """Parts of the margin by its tangent at each row (Fourier models).
+
+    A part is the gradient times the standardised cell. The gradient is exact; the parts
+    approximate the margin near the row only. The bias is the tangent's value at the mean row.
+    """
     U = standardised(model, encoded)
     D, margin = _margin_weights(model, U, of, against)
     slope = plane_gradients(model, U, D)

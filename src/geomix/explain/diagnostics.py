@@ -1,10 +1,10 @@
-"""Reading a trained model: the paper's diagnostics as plain data.
+"""The paper's diagnostics of a trained model, as plain data.
 
     concentration   E[max_m a_ym(x)] and E[-sum_m a_ym log a_ym] over rows x of class y
     plane usage     share of a class's rows whose strongest plane is m
     top columns     the columns with the largest |w_cm|, with sign, per plane
 
-Only rows' own classes count: the planes of class c are asked about the rows of class c.
+The planes of class c are evaluated on the rows of class c only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PlaneColumns:
 
 
 def responsibility_concentration(model: GeometricMixture, X: Any, y: Any) -> Concentration:
-    """How far one plane answers for each row of ``X``, within the row's own class ``y``."""
+    """How much of each row's own class ``y`` its strongest plane carries."""
     A, own = _own_responsibilities(model, X, y)
     largest = np.where(own, A, 0.0).max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -63,8 +63,8 @@ class Drift:
         return frame_of([asdict(one) for one in self.planes], HEADINGS)
 
     def to_dict(self) -> dict[str, Any]:
-        told: dict[str, Any] = plain(asdict(self))
-        return told
+        facts: dict[str, Any] = plain(asdict(self))
+        return facts
 
     def to_html(self) -> str:
         return html_of("drift", [self._table()])

@@ -1,18 +1,19 @@
-"""Editing a model by hand, each edit with the exact change that it makes.
+"""Edits of a model, each with the exact change of the class scores.
 
-    without_plane(c, m)      s_c falls by - log(1 - a_cm(x)) / k
-    merge_planes(c, {m})     the planes m become one, z = sum_m q_m z_m + H(q) / k with shares q;
-                             the soft-OR over them falls by KL(q || a(x)) / k, a their shares in it:
-                             never rises, and stays where the shares are as at x
+    without_plane(c, m)      s_c changes by log(1 - a_cm(x)) / k
+    merge_planes(c, {m})     the planes m become one, z = sum_m q_m z_m + H(q) / k with shares q.
+                             Their soft-OR falls by KL(q || a(x)) / k, where a are their
+                             responsibilities: zero where a(x) = q, never a rise
     with_priors(...)         s_c / T rises by log(new share of c / old share of c)
     merge([a, b], weights)   s_c = log(sum_i w_i exp(k s_c^i)) / k: the soft-OR of models is a model
 
-An ``Edit`` holds the new model, which lists the edit in ``edits``. ``change(X)`` says by how much
-the calibrated class scores s_c / T of rows change, by these formulas: from the model before alone.
+An ``Edit`` holds the new model, whose ``edits`` list the edit. ``change(X)`` computes the change of
+the calibrated class scores s_c / T of rows, by these formulas, from the old model alone.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,14 +26,15 @@ from geomix.core.lifts import IdentityLift, Standardize, pass_through
 from geomix.core.planes import Planes, class_starts
 from geomix.core.pooling import soft_or
 from geomix.core.spline import SplineLift
+from geomix.errors import DataQualityWarning
 from geomix.explain.cells import class_code, encoded_rows
 from geomix.model import GeometricMixture
 
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """before, model : the model as it was and as it is now;  what : the edit in words
-    change(X) : (n, C) by how much s_c / T rises, by the edit's formula."""
+    """before, model : the old and the new model;  what : the edit in words
+    change(X) : (n, C) rise of s_c / T, by the edit's formula"""
 
     before: GeometricMixture
     model: GeometricMixture
@@ -51,12 +53,12 @@ def without_plane(model: GeometricMixture, label: Any, plane: int) -> Edit:
     code, index = _plane_index(model, label, plane)
     planes = model.planes
     if planes.per_class[code] == 1:
-        raise ValueError(f"Class {label!r} has one plane, which it needs; drop the class's rows.")
+        raise ValueError(f"Class {label!r} has one plane only; a class needs at least one.")
     kept = np.delete(np.arange(planes.n_planes), index)
     edited = _with_planes(model, planes.weights[kept], planes.biases[kept], _fewer(planes, code, 1))
 
     def formula(encoded: FloatArray) -> FloatArray:
-        # log(1 - a) as a difference of soft-ORs: an a of nearly one has no digits left.
+        # log(1 - a) as a difference of soft-ORs: 1 - a would lose its digits where a is near 1.
         Z = model.answer("plane_scores", encoded)
         own = np.flatnonzero(planes.class_of == code)
         fall = _soft_or(model, Z[:, own[own != index]]) - _soft_or(model, Z[:, own])
@@ -69,9 +71,10 @@ def without_plane(model: GeometricMixture, label: Any, plane: int) -> Edit:
 def merge_planes(
     model: GeometricMixture, label: Any, planes: Sequence[int], shares: Any = None
 ) -> Edit:
-    """The model with several planes of a class made one.
+    """The model with several planes of a class merged into one.
 
-    shares : of the planes in the new one (None: equal); usage from ``explain_global`` suits.
+    shares : weights of the planes in the new one (None: equal), for example their usage as
+        reported by ``explain_global``.
     """
     indices = [_plane_index(model, label, plane)[1] for plane in planes]
     code = class_code(model, label)
@@ -93,7 +96,7 @@ def merge_planes(
     def formula(encoded: FloatArray) -> FloatArray:
         Z = model.answer("plane_scores", encoded)
         own = np.flatnonzero(old.class_of == code)
-        one = Z[:, indices] @ q + entropy  # the set's soft-OR less KL(q || a) / k
+        one = Z[:, indices] @ q + entropy  # their soft-OR less KL(q || a) / k
         after = np.column_stack([one, Z[:, np.setdiff1d(own, indices)]])
         return _of_class(model, code, _soft_or(model, after) - _soft_or(model, Z[:, own]))
 
@@ -109,13 +112,14 @@ def with_priors(
 ) -> Edit:
     """The model for a population with other shares of the classes.
 
-    priors : the new shares by label, of all classes;  before : those of the training rows (None:
-    as the model remembers them). Bayes' rule: p_c becomes proportional to p_c new_c / old_c.
+    priors : the new share of every class, by label;  before : the shares in the training rows
+    (None: those stored in the model). Bayes' rule: p_c becomes proportional to
+    p_c new_c / old_c.
     """
     new = _shares(model, priors, "priors")
     if before is None and model.class_shares is None:
         raise ValueError(
-            "This model does not remember its training shares; pass before={label: share, ...}."
+            "This model has no stored training shares; pass before={label: share, ...}."
         )
     old = np.asarray(model.class_shares) if before is None else _shares(model, before, "before")
     rise = np.log(new) - np.log(old)
@@ -133,17 +137,19 @@ def with_priors(
 def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricMixture:
     """One model whose class scores are the soft-OR of several models'.
 
-    weights : of the models (None: equal). They must know the same classes and columns, have the
-    same sharpness and temperature (see ``with_temperature``) and one kind of lift, linear or
-    spline.
+    weights : of the models (None: equal). They need the same classes and columns, one kind of
+    lift (linear or spline) and no ensembles. The planes of every model are scaled to the first
+    model's temperature T, which changes none of its probabilities: with f = T / T_i,
+    z -> f z and k -> k / f. A merged model has one sharpness k. It is exact if those of the
+    models with several planes per class agree; otherwise k is their weighted mean, and a
+    ``DataQualityWarning`` states the largest change of a class score.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from geomix import GeometricMixtureClassifier, Recipe
+    >>> from geomix import GeometricMixtureClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> same_temperature = Recipe(calibrate=False)
-    >>> clf = GeometricMixtureClassifier(lift="linear", random_state=0, advanced=same_temperature)
+    >>> clf = GeometricMixtureClassifier(lift="linear", n_planes=1, random_state=0)
     >>> parts = [clf.fit(X[i::2], y[i::2]).model_ for i in (0, 1)]
     >>> merge(parts).planes.per_class.tolist() == [
     ...     a + b for a, b in zip(*(m.planes.per_class for m in parts))]
@@ -155,9 +161,11 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
     w = np.ones(len(models)) if weights is None else np.asarray(weights, dtype=float)
     if w.shape != (len(models),) or not (w > 0.0).all() or not np.isfinite(w).all():
         raise ValueError(f"Got weights={weights!r}; expected {len(models)} positive numbers.")
-    _check_alike(models)
+    _check_mergeable(models)
+    models = [_at_temperature(one, models[0].temperature) for one in models]
     first = models[0]
-    shift = np.log(w / w.sum()) / first.sharpness
+    sharpness = _common_sharpness(models, w / w.sum())
+    shift = np.log(w / w.sum()) / sharpness
     joined = _joined_splines(models) if first.lift.reads_cells else _joined_lines(models)
     standardize, lift, parts = joined
     shifted = [replace(one, biases=one.biases + s) for one, s in zip(parts, shift, strict=True)]
@@ -169,10 +177,43 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
         class_starts(per_class),
     )
     feature_map = FeatureMap(standardize, lift, first.expand)
-    merged = replace(first, feature_map=feature_map, planes=planes)
+    merged = replace(first, feature_map=feature_map, planes=planes, sharpness=sharpness)
     return replace(merged, training=_with_shares(first, None)).with_edit(
         "merge", weights=(w / w.sum()).tolist()
     )
+
+
+def _at_temperature(model: GeometricMixture, temperature: float) -> GeometricMixture:
+    """The same model, with the same probabilities, at another temperature."""
+    factor = temperature / model.temperature
+    if factor == 1.0:
+        return model
+    planes = model.planes
+    scaled = replace(planes, weights=planes.weights * factor, biases=planes.biases * factor)
+    sharpness = model.sharpness / factor
+    return replace(model, planes=scaled, sharpness=sharpness, temperature=temperature)
+
+
+def _common_sharpness(models: list[GeometricMixture], weights: FloatArray) -> float:
+    """The sharpness of a merged model. It is irrelevant for one plane per class."""
+    largest = np.array([int(one.planes.per_class.max()) for one in models])
+    several = largest > 1
+    if not several.any():
+        return models[0].sharpness
+    each = np.array([one.sharpness for one in models])
+    common = float(np.average(each[several], weights=weights[several]))
+    # (1 / k) log(sum exp(k z)) lies between max z and max z + log(M) / k.
+    change = float((np.log(largest) * np.abs(1.0 / each - 1.0 / common)).max())
+    if np.allclose(each[several], common, rtol=1e-12):
+        return common
+    warnings.warn(
+        f"The models' temperatures differ and they have several planes per class, so one "
+        f"sharpness cannot fit them all: class scores change by up to {change:.2g}. Predict with "
+        "the models one by one, or fit them with n_planes=1 or calibrate=False, to avoid that.",
+        DataQualityWarning,
+        stacklevel=3,
+    )
+    return common
 
 
 def _with_shares(model: GeometricMixture, shares: list[float] | None) -> dict[str, Any]:
@@ -180,13 +221,13 @@ def _with_shares(model: GeometricMixture, shares: list[float] | None) -> dict[st
 
 
 def _plain(label: Any) -> Any:
-    """A label as the edit log keeps it."""
+    """A label as a plain value, for the edit log."""
     return label.item() if isinstance(label, np.generic) else label
 
 
 def _joined_lines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes]]:
-    """Planes over the (expanded) columns themselves, which all models share; scaled as in the
-    first, for the sake of numbers of ordinary size."""
+    """Planes over the expanded columns, which all models share, standardised as in the first
+    model that keeps a column."""
     first = models[0].standardize
     kept = np.unique(np.concatenate([one.standardize.kept for one in models]))
     mean, scale = np.zeros(first.n_columns), np.ones(first.n_columns)
@@ -209,7 +250,7 @@ def _joined_lines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes
 
 
 def _joined_splines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes]]:
-    """The parts of all lifts side by side; a plane has no weight on the parts of the others."""
+    """The parts of all lifts side by side; a plane has zero weights on the others' parts."""
     lifts = [one.lift for one in models]
     assert all(isinstance(one, SplineLift) for one in lifts)
     parts = tuple(part for lift in lifts for part in lift.parts)  # type: ignore[union-attr]
@@ -223,23 +264,17 @@ def _joined_splines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Plan
     return pass_through(len(models[0].columns)), lift, made
 
 
-def _check_alike(models: list[GeometricMixture]) -> None:
+def _check_mergeable(models: list[GeometricMixture]) -> None:
     first = models[0]
     for one in models:
         if not one.lift.is_additive or one.lift.kind != first.lift.kind:
             raise ValueError("Models to merge need one kind of lift, linear or spline.")
         if one.planes.n_members > 1:
-            raise ValueError("A committee is a mean of soft-ORs, which no soft-OR can be part of.")
+            raise ValueError("An ensemble (n_members > 1) cannot be merged; fit with n_members=1.")
         if one.columns != first.columns or one.schema != first.schema:
             raise ValueError("Models to merge need the same columns, with the same levels.")
         if one.classes.tolist() != first.classes.tolist():
             raise ValueError("Models to merge need the same classes.")
-        if (one.sharpness, one.temperature) != (first.sharpness, first.temperature):
-            raise ValueError(
-                f"Models to merge need one sharpness and temperature; got {one.sharpness:g} and "
-                f"{one.temperature:g} beside {first.sharpness:g} and {first.temperature:g}. Use "
-                "model.with_temperature(...), and calibrate the merged model."
-            )
         expands = [
             None if m.expand is None else (m.expand.column_of.tolist(), m.expand.shows.tolist())
             for m in (one, first)
@@ -252,8 +287,8 @@ def _plane_index(model: GeometricMixture, label: Any, plane: int) -> tuple[int, 
     code = class_code(model, label)
     if model.planes.n_members > 1:
         raise ValueError(
-            "A committee's members need equally many planes, so no single one can be edited; fit "
-            "with n_members=1."
+            "The members of an ensemble need equal numbers of planes, so single planes cannot be "
+            "edited; fit with n_members=1."
         )
     n_planes = int(model.planes.per_class[code])
     if not isinstance(plane, (int, np.integer)) or not 0 <= plane < n_planes:
@@ -267,7 +302,7 @@ def _soft_or(model: GeometricMixture, Z: FloatArray) -> FloatArray:
 
 
 def _of_class(model: GeometricMixture, code: int, rise: FloatArray) -> FloatArray:
-    """(n, C) changes of s / T where one class's score rises by so much, (n,)."""
+    """(n, C) changes of s / T where one class's score s rises by ``rise``, (n,)."""
     change = np.zeros((len(rise), model.planes.n_classes))
     change[:, code] = rise / model.temperature
     return change

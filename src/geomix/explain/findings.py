@@ -1,7 +1,7 @@
-"""Findings: what a look at a model should make its owner look again. See docs/guide/findings.md.
+"""Findings: facts about a model that its owner should check. See docs/guide/findings.md.
 
-Each has a number that stays the same for ever, a sentence with the figures, and the plane or class
-that it is about; ``ignore=("GMX001",)`` silences a kind.
+Each finding has a permanent code, a sentence with the figures, and the plane, class or columns that
+it is about. ``ignore=("GMX001",)`` silences a kind.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ CODES = {
     "GMX003": "impure plane",
     "GMX004": "miscalibrated plane",
     "GMX005": "plane with more than its share of errors",
-    "GMX006": "class that is never the answer",
+    "GMX006": "class that is never predicted",
     "GMX007": "unused columns",
 }
-IDLE = 0.01
-ALIKE = 0.02  # of the spread of plane scores
-IMPURE = 0.5
-MISCALIBRATED = 0.1
-ERRORS_BEYOND_SHARE = 2.0
-FEWEST_ROWS = 10
-ERRORS_TO_TELL = 3.0  # standard errors by which a share must be off
+IDLE = 0.01  # share of its class's rows below which a plane is idle
+SIMILAR = 0.02  # distance of two planes, relative to the median distance, that makes duplicates
+IMPURE = 0.5  # below this most of a plane's rows belong to other classes
+MISCALIBRATED = 0.1  # difference of confidence and purity that matters in practice
+ERRORS_BEYOND_SHARE = 2.0  # a plane's share of the errors relative to its share of the rows
+FEWEST_ROWS = 10  # below this, shares are too uncertain to report
+SIGNIFICANT = 3.0  # standard errors by which a share must be off
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,23 @@ def find(
     rows: AnsweredRows | None = None,
     ignore: Iterable[str] = (),
 ) -> tuple[Finding, ...]:
-    """All findings but the ignored kinds, in the order of their numbers."""
+    """All findings but the ignored kinds, in the order of their codes."""
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     if unknown := ignored - CODES.keys():
         raise ValueError(f"Got ignore={sorted(unknown)!r}; expected some of {list(CODES)}.")
-    found = [*_alike(model, cards), *_unused_columns(model)]
+    found = [*_duplicates(model, cards), *_unused_columns(model)]
     if rows is not None:
         found += [*_idle(model, cards), *_impure(cards), *_miscalibrated(cards)]
-        found += [*_errors(cards, rows), *_never(model, rows)]
+        found += [*_errors(cards, rows), *_never_predicted(model, rows)]
     kept = [one for one in found if one.code not in ignored]
     return tuple(sorted(kept, key=lambda one: one.code))
+
+
+def _remedy(model: GeometricMixture, edit: str) -> str:
+    """Advice that this model accepts: single planes of an ensemble cannot be edited."""
+    if model.planes.n_members > 1:
+        return "Fit with fewer planes (n_planes)."
+    return f"Use {edit}, or fit with fewer planes (n_planes)."
 
 
 def _idle(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator[Finding]:
@@ -79,29 +86,34 @@ def _idle(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator[Findi
     for card in cards:
         share = card.usage if card.own_usage is None else card.own_usage
         if several[card.label] > model.planes.n_members and share is not None and share < IDLE:
-            text = f"Plane {card.name} leads on {share:.2%} of its class's rows: it is idle."
+            text = (
+                f"Plane {card.name} is the strongest on {share:.2%} of its class's rows: it is "
+                f"idle. {_remedy(model, f'model.without_plane({card.label!r}, {card.plane})')}"
+            )
             yield Finding("GMX001", card.name, text)
 
 
-def _alike(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator[Finding]:
-    """Planes of a class and member that differ by little against how all planes differ."""
+def _duplicates(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator[Finding]:
+    """Planes of a class and member whose distance is small against the median distance."""
     gaps = _shape_gaps(model)
     if gaps is None:
         return
     typical = float(np.median(gaps[gaps > 0.0])) if (gaps > 0.0).any() else 0.0
     for a, b in combinations(range(len(cards)), 2):
         same = cards[a].label == cards[b].label and cards[a].member == cards[b].member
-        if same and gaps[a, b] <= ALIKE * typical:
+        if same and gaps[a, b] <= SIMILAR * typical:
             about = f"{cards[a].name}, {cards[b].name}"
+            pair = [cards[a].plane, cards[b].plane]
+            edit = f"model.merge_planes({cards[a].label!r}, {pair})"
             text = (
                 f"Planes {cards[a].name} and {cards[b].name} are nearly the same: they differ by "
-                f"{gaps[a, b]:.2g}, planes typically by {typical:.2g}."
+                f"{gaps[a, b]:.2g}, planes typically by {typical:.2g}. {_remedy(model, edit)}"
             )
             yield Finding("GMX002", about, text)
 
 
 def _shape_gaps(model: GeometricMixture) -> FloatArray | None:
-    """(P, P) distance between planes: of weights per deviation, or of values at knots."""
+    """(P, P) distances between planes: of weights per deviation, or of values at knots."""
     if not model.lift.is_additive:
         V = model.planes.weights
     else:
@@ -109,7 +121,7 @@ def _shape_gaps(model: GeometricMixture) -> FloatArray | None:
     V = np.column_stack([V, model.planes.biases])
     squared = (V**2).sum(axis=1)
     gaps: FloatArray = np.sqrt(np.maximum(squared[:, None] + squared - 2.0 * V @ V.T, 0.0))
-    # A difference of large numbers rounds to no less than this.
+    # Differences of large numbers are rounding errors below this.
     gaps[gaps < 1e-7 * np.sqrt(squared.max(initial=0.0))] = 0.0
     return gaps
 
@@ -125,8 +137,8 @@ def _impure(cards: Sequence[PlaneCard]) -> Iterator[Finding]:
     for card in cards:
         if card.purity is not None and (card.n_rows or 0) >= FEWEST_ROWS and card.purity < IMPURE:
             text = (
-                f"Of the {card.n_rows} rows that plane {card.name} answers for, {card.purity:.0%} "
-                "are of its class."
+                f"Plane {card.name} answers {card.n_rows} rows, and {card.purity:.0%} of them "
+                "belong to its class."
             )
             yield Finding("GMX003", card.name, text)
 
@@ -137,10 +149,10 @@ def _miscalibrated(cards: Sequence[PlaneCard]) -> Iterator[Finding]:
         if off is None or card.confidence is None or card.purity is None or n_rows < FEWEST_ROWS:
             continue
         error = np.sqrt(max(card.confidence * (1.0 - card.confidence), 1e-4) / n_rows)
-        if abs(off) > MISCALIBRATED and abs(off) > ERRORS_TO_TELL * error:
+        if abs(off) > MISCALIBRATED and abs(off) > SIGNIFICANT * error:
             text = (
-                f"Plane {card.name} gives its class {card.confidence:.0%} on average where "
-                f"{card.purity:.0%} are right ({n_rows} rows)."
+                f"Plane {card.name} has a mean confidence of {card.confidence:.0%}, and "
+                f"{card.purity:.0%} of its {n_rows} rows are correct."
             )
             yield Finding("GMX004", card.name, text)
 
@@ -154,20 +166,20 @@ def _errors(cards: Sequence[PlaneCard], rows: AnsweredRows) -> Iterator[Finding]
         if share is None or not usage or n_errors < FEWEST_ROWS:
             continue
         error = np.sqrt(usage * (1.0 - usage) / n_errors)
-        if share > ERRORS_BEYOND_SHARE * usage and share - usage > ERRORS_TO_TELL * error:
+        if share > ERRORS_BEYOND_SHARE * usage and share - usage > SIGNIFICANT * error:
             text = (
-                f"Plane {card.name} answers for {usage:.0%} of the rows and for {share:.0%} of the "
-                f"{n_errors} wrong answers."
+                f"Plane {card.name} answers {usage:.0%} of the rows and makes {share:.0%} of the "
+                f"{n_errors} errors."
             )
             yield Finding("GMX005", card.name, text)
 
 
-def _never(model: GeometricMixture, rows: AnsweredRows) -> Iterator[Finding]:
+def _never_predicted(model: GeometricMixture, rows: AnsweredRows) -> Iterator[Finding]:
     answered = np.bincount(rows.predicted, minlength=len(model.classes))
     there = answered + 1 if rows.y is None else np.bincount(rows.y, minlength=len(model.classes))
     for label, n_answered, n_there in zip(model.classes.tolist(), answered, there, strict=True):
         if n_answered == 0 and n_there > 0:
-            yield Finding("GMX006", str(label), f"Class {label} is never the answer.")
+            yield Finding("GMX006", str(label), f"Class {label} is never predicted.")
 
 
 def _unused_columns(model: GeometricMixture) -> Iterator[Finding]:
@@ -177,5 +189,5 @@ def _unused_columns(model: GeometricMixture) -> Iterator[Finding]:
     unused = [shape.name for shape in shapes if shape.spread.max(initial=0.0) < 1e-9]
     if unused:
         some = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
-        text = f"{len(unused)} columns move no plane: {some}."
+        text = f"{len(unused)} columns change no plane's score: {some}."
         yield Finding("GMX007", some, text)

@@ -1,9 +1,9 @@
-"""What a model is: ``explain_global``.
+"""The model as a whole: ``explain_global``.
 
-Plane cards, the shape that every column has in every plane, findings, and, with rows, how much
-each column matters. A model keeps nothing of its training rows (so a model file tells nothing of
-them either): whatever needs rows is made from the rows given, and is None without them. Give
-rows that training has not seen, and purity, calibration and errors are those to expect.
+Plane cards, the curve of every column in every plane, findings and, with rows, how much each column
+matters. A model stores no training rows, so whatever needs rows is computed from the rows given and
+is None without them. With rows that training has not seen, purity, calibration and errors are those
+to expect on new data.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from geomix.explain.shapes import NumberShape, Shape
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
-CARDS_SHOWN = 24
-LINE_REACH = 2.0  # standard deviations to either side of the mean that a line is drawn for
+# A terminal shows this many planes and columns; a notebook shows all of them.
+CARDS_SHOWN, COLUMNS_SHOWN = 24, 24
+LINE_REACH = 2.0  # a straight line is drawn from mean - 2 to mean + 2 standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +37,10 @@ class ColumnCurves:
     values : (P, K) or (P, L) what the column adds to each plane's score, less the classes' mean
     missing : (P,) what a missing cell adds
     by_class : (C, K) or (C, L) and missing_by_class : (C,) the mean over a class's planes, weighted
-        by their usage where rows were given
-    is_straight : whether the shape goes on as a line beyond ``x``; otherwise it is flat there
+        by their usage where rows were given; zero in sum over the classes
+    log_odds : (K,) or (L,) and missing_log_odds : for two classes, what the column adds to
+        log(p_second / p_first); exact if each class has one plane. None for more classes
+    is_straight : whether the line continues beyond ``x``; otherwise the curve is constant there
     """
 
     column: str
@@ -49,6 +52,8 @@ class ColumnCurves:
     by_class: FloatArray
     missing_by_class: FloatArray
     is_straight: bool
+    log_odds: FloatArray | None = None
+    missing_log_odds: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -61,6 +66,8 @@ class ColumnCurves:
             "by_class": plain(self.by_class),
             "missing_by_class": plain(self.missing_by_class),
             "is_straight": self.is_straight,
+            "log_odds": plain(self.log_odds),
+            "missing_log_odds": self.missing_log_odds,
         }
 
 
@@ -69,8 +76,8 @@ class GlobalExplanation:
     """A model as plane cards, curves and findings.
 
     lift, n_members, sharpness, temperature : of the model
-    is_exact : False for a Fourier model, whose cards are approximations and whose curves are none
-    n_rows : rows that the facts come from, or None;  accuracy : on them, if labelled
+    is_exact : False for a Fourier model, whose cards are approximations and which has no curves
+    n_rows : rows given, or None;  accuracy : on them, if labelled
     cards : one for each plane, in plane order;  curves : one for each column
     importances : (n_columns,) mean size of a column's contribution to the margin between winner and
         runner-up, over the rows; None without rows or for a Fourier model
@@ -127,20 +134,20 @@ class GlobalExplanation:
 
     def to_html(self) -> str:
         """Tables of cards, columns and findings, everything escaped."""
-        return html_of("global", self._tables(len(self.cards)))
+        return html_of("global", self._tables(len(self.cards), len(self.columns)))
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self._tables(CARDS_SHOWN)))
+        return "\n\n".join(map(str, self._tables(CARDS_SHOWN, COLUMNS_SHOWN)))
 
     def _record(self, card: PlaneCard) -> dict[str, Any]:
-        told = {name: getattr(card, name, None) for name in CARD_HEADINGS}
+        record = {name: getattr(card, name, None) for name in CARD_HEADINGS}
         strongest = [f"{one.column} ({one.direction})" for one in card.columns]
-        return told | {"columns": ", ".join(strongest)}
+        return record | {"columns": ", ".join(strongest)}
 
-    def _tables(self, most_cards: int) -> list[SmallTable]:
+    def _tables(self, most_cards: int, most_columns: int) -> list[SmallTable]:
         cards = self.cards[:most_cards]
         left_out = len(self.cards) - len(cards)
         rest = f", {left_out} more not shown" if left_out else ""
@@ -150,9 +157,13 @@ class GlobalExplanation:
         lines = [tuple(self._record(card)[name] for name in CARD_HEADINGS) for card in cards]
         tables = [SmallTable(title, CARD_HEADINGS, tuple(lines))]
         if self.importances is not None:
-            order = np.argsort(-self.importances, kind="stable")[:most_cards]
+            order = np.argsort(-self.importances, kind="stable")[:most_columns]
             strongest = tuple((self.columns[j], float(self.importances[j])) for j in order)
-            tables.append(SmallTable("Columns", ("column", "mean contribution"), strongest))
+            hidden = len(self.columns) - len(order)
+            title = f"{len(self.columns)} columns" + (
+                f", {hidden} more not shown" if hidden else ""
+            )
+            tables.append(SmallTable(title, ("column", "mean contribution"), strongest))
         if self.findings:
             found = tuple((one.code, one.message) for one in self.findings)
             tables.append(SmallTable("Findings", ("code", "finding"), found))
@@ -185,7 +196,7 @@ def explain_global(
     """Explain the model: from itself, from rows ``X`` (usage, typical rows, importances) and from
     their labels ``y`` (purity, calibration, errors).
 
-    n_columns : strongest columns on each card;  ignore : numbers of findings not to report.
+    n_columns : strongest columns on each card;  ignore : codes of findings not to report.
     """
     if X is None and y is not None:
         raise ValueError("y was given without X; pass both, X alone, or neither.")
@@ -226,7 +237,9 @@ def _importances(form: Additive, rows: AnsweredRows) -> FloatArray:
 
 def _curves(form: Additive, cards: tuple[PlaneCard, ...]) -> tuple[ColumnCurves, ...]:
     share = _plane_shares(form, cards)
-    return tuple(_curve(shape, share) for shape in form.shapes)
+    # One function subtracted from all classes changes no probability.
+    share = share - share.mean(axis=0)
+    return tuple(_curve(shape, share, form.temperature) for shape in form.shapes)
 
 
 def _plane_shares(form: Additive, cards: tuple[PlaneCard, ...]) -> FloatArray:
@@ -240,7 +253,7 @@ def _plane_shares(form: Additive, cards: tuple[PlaneCard, ...]) -> FloatArray:
     return shares
 
 
-def _curve(shape: Shape, share: FloatArray) -> ColumnCurves:
+def _curve(shape: Shape, share: FloatArray, temperature: float) -> ColumnCurves:
     if isinstance(shape, NumberShape):
         x, is_straight = shape.knots, bool(shape.outer.any())
         if len(x) == 1:
@@ -248,6 +261,11 @@ def _curve(shape: Shape, share: FloatArray) -> ColumnCurves:
         values, levels = shape(x).T, None
     else:
         x, levels, values, is_straight = None, shape.levels, shape.values, False
+    by_class, missing_by_class = share @ values, share @ shape.missing
+    log_odds, missing_log_odds = None, None
+    if len(share) == 2:
+        log_odds = (by_class[1] - by_class[0]) / temperature
+        missing_log_odds = float(missing_by_class[1] - missing_by_class[0]) / temperature
     return ColumnCurves(
         shape.name,
         shape.kind,
@@ -255,7 +273,9 @@ def _curve(shape: Shape, share: FloatArray) -> ColumnCurves:
         levels,
         values,
         shape.missing,
-        share @ values,
-        share @ shape.missing,
+        by_class,
+        missing_by_class,
         is_straight,
+        log_odds,
+        missing_log_odds,
     )

@@ -1,8 +1,9 @@
-"""Why rows were answered as they were: ``explain_local``.
+"""Explanations of single predictions: ``explain_local``.
 
-For each row the posterior, the runner-up, the planes that carry the answer, the joint posterior
-p(c, m | x) = p_c a_cm over (class, plane), and what each column gives to the margin
-log(p_label / p_against), in parts that add up to it (``explain/contributions.py`` has the formula).
+For each row: the probabilities, the runner-up, the planes that carry the answer, the joint
+posterior p(c, m | x) = p_c a_cm over (class, plane), and the contribution of each column to the
+margin log(p_label / p_against). Contributions, bias and pooling add up to the margin
+(``explain/contributions.py`` has the formula).
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ class LocalExplanation:
     """Explanations of n rows, as arrays; ``explanation[i]`` is that of one row.
 
     cells : the rows as raw cells by column name
-    labels, against : (n,) codes of the class explained and of the one it is held against
+    labels, against : (n,) codes of the class explained and of the class it is compared with
     probabilities : (n, C);  responsibilities : (n, P), columns grouped by class
     contributions : (n, n_columns);  bias, pooling, margin : (n,), with
         contributions.sum(axis=1) + bias + pooling = margin = log(p_label / p_against)
     method : "exact", or "shapley" or "gradient", which are local approximations
     error : (n, n_columns) standard errors of sampled contributions, else None
-    class_of, plane_of, member_of : (P,) whose plane each is, and its place there
+    class_of, plane_of, member_of : (P,) class of each plane, its position in it, its member
     """
 
     columns: tuple[str, ...]
@@ -71,7 +72,7 @@ class LocalExplanation:
 
     @property
     def is_exact(self) -> bool:
-        """Whether contributions are the model's own parts rather than approximations."""
+        """Whether contributions are exact rather than approximations."""
         return self.method == "exact"
 
     @property
@@ -94,7 +95,7 @@ class LocalExplanation:
 
     def responsible(self, i: int = 0) -> list[dict[str, Any]]:
         """The planes that carry the explained class of row ``i``, strongest first: those with a
-        tenth of their member's score, or the strongest where none has."""
+        responsibility of at least 0.1 in their member, or else the strongest one."""
         own = np.flatnonzero(self.class_of == self.labels[i])
         n_members = int(self.member_of.max(initial=0)) + 1
         share = self.responsibilities[i, own] * n_members
@@ -131,7 +132,7 @@ class LocalExplanation:
 
     def _row_dict(self, i: int) -> dict[str, Any]:
         names = [str(label) for label in self.classes]
-        told = {
+        facts = {
             "label": self.classes[self.labels[i]],
             "against": self.classes[self.against[i]],
             "probabilities": dict(zip(names, self.probabilities[i].tolist(), strict=True)),
@@ -143,8 +144,8 @@ class LocalExplanation:
             "cells": self.cells[i],
         }
         if self.error is not None:
-            told["errors"] = dict(zip(self.columns, self.error[i].tolist(), strict=True))
-        return told
+            facts["errors"] = dict(zip(self.columns, self.error[i].tolist(), strict=True))
+        return facts
 
     def _headings(self) -> list[str]:
         extra = [] if self.error is None else ["error"]
@@ -217,12 +218,12 @@ def explain_local(
     n_orders: int = shapley.N_ORDERS,
     random_state: int = 0,
 ) -> LocalExplanation:
-    """Explain rows ``X``: the most probable class of each, or ``label``, held against the
+    """Explain rows ``X``: the most probable class of each, or ``label``, compared with the
     runner-up, or ``against``.
 
-    method : "auto" is "exact" for linear and spline models. A Fourier model is no sum over
-        columns; "shapley" (its "auto", with standard errors, over ``n_orders`` random orders of the
-        columns) and "gradient" (the tangent) are local approximations, and say so.
+    method : "auto" is "exact" for linear and spline models. A Fourier model is not a sum over
+        columns. For it, "auto" is "shapley": sampled over ``n_orders`` random orders of the
+        columns, with standard errors. "gradient" is the tangent. Both are local approximations.
     """
     if method not in METHODS:
         raise ValueError(f"Got method={method!r}; expected one of {METHODS}.")
@@ -267,7 +268,7 @@ def explain_local(
 
 
 def plane_places(model: GeometricMixture) -> tuple[IntArray, IntArray]:
-    """Place of each plane within its class and member, and its member, both (P,)."""
+    """Position of each plane within its class and member, and its member, both (P,)."""
     planes = model.planes
     within = np.arange(planes.n_planes) - planes.class_start[planes.class_of]
     each = planes.planes_per_member[planes.class_of]
@@ -277,7 +278,7 @@ def plane_places(model: GeometricMixture) -> tuple[IntArray, IntArray]:
 def _two_classes(
     model: GeometricMixture, S: FloatArray, label: Any, against: Any
 ) -> tuple[IntArray, IntArray]:
-    """Codes of the class to explain and of the one to hold it against, for each row."""
+    """Codes of the class to explain and of the class to compare it with, for each row."""
     n_rows = len(S)
     if against is not None:
         rival = np.full(n_rows, class_code(model, against))

@@ -1,12 +1,12 @@
-"""Plane cards: what each plane of a model stands for, on one card.
+"""Plane cards: one summary per plane.
 
-From the model alone: whose plane it is, and its strongest columns. From labelled rows: how many
-rows it answers for, how many of those are of its class, how sure it is of them and how rightly,
-its share of the errors, and a typical row. A plane *answers for* a row when its class wins and it
-is the strongest plane there (of its member, in a committee: a row has one for each member).
+From the model alone: the plane's class and its strongest columns. From rows: how many rows it
+answers and a typical one. From labels: purity, calibration and its share of the errors. A plane
+*answers* a row if its class is predicted and it is the strongest plane of that class. In an
+ensemble each member has one answering plane per row.
 
-A function that is added to every plane changes no probability, so cards are made from planes less
-the classes' mean plane (``Additive.centred``).
+Adding one function to every plane changes no probability, so cards describe planes less their mean
+over the classes (``Additive.centred``).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from geomix.explain.shapes import LevelShape
 from geomix.model import GeometricMixture
 from geomix.table.printing import plain
 
-STEADY = 0.95  # share of rows with one sign of the gradient that makes a direction
+STEADY = 0.95  # a direction needs one sign of the gradient in this share of the rows
 
 
 @dataclass(frozen=True)
 class ColumnStrength:
-    """How far a column moves a plane's score.
+    """How strongly a column changes a plane's score.
 
     strength : with rows, the standard deviation over them of what the column adds; without,
-        half its range, or what a straight line gains in one standard deviation. Of a Fourier
-        model, the mean size of the gradient per standard deviation, an approximation
+        half its range, or the rise of a straight line over one standard deviation. For a Fourier
+        model, the mean absolute gradient per standard deviation, an approximation
     direction : "rises", "falls" or "bends"; of a category "from a to b", lowest to highest level
     """
 
@@ -46,17 +46,17 @@ class ColumnStrength:
 
 @dataclass(frozen=True)
 class PlaneCard:
-    """One plane. What needs rows is None without them; what needs labels, without labels.
+    """One plane. Facts that need rows or labels are None without them.
 
-    label, plane, member : the class, the plane's place in it, and its member of a committee
+    label, plane, member : the class, the plane's position in it, and its ensemble member
     columns : its strongest columns, strongest first
-    usage : share of all rows that it answers for;  own_usage : of its class's rows, the share
-        of which it is the strongest plane, whoever wins
-    n_rows : rows that it answers for
-    purity : share of those that are of its class;  confidence : mean probability that the model
-        gives its class there. Calibrated, the two agree; ``calibration_error`` is their difference
-    error_share : share of all wrong answers that are this plane's
-    typical : medians and most frequent levels of the rows that it answers for
+    usage : share of all rows that it answers;  own_usage : share of its class's rows whose
+        strongest plane it is, whatever class is predicted
+    n_rows : rows that it answers
+    purity : share of those that belong to its class;  confidence : mean probability of its class
+        there. The two agree if calibrated; ``calibration_error`` is their difference
+    error_share : share of all errors that this plane makes
+    typical : medians and most frequent levels of the rows that it answers
     """
 
     label: Any
@@ -73,26 +73,26 @@ class PlaneCard:
 
     @property
     def calibration_error(self) -> float | None:
-        """confidence - purity: above zero where the plane is too sure of itself."""
+        """confidence - purity: positive if the plane is overconfident."""
         if self.confidence is None or self.purity is None:
             return None
         return self.confidence - self.purity
 
     @property
     def name(self) -> str:
-        """ "a/0", or "a/0 (member 3)" in a committee."""
+        """ "a/0", or "a/0 (member 3)" in an ensemble."""
         member = f" (member {self.member})" if self.member else ""
         return f"{self.label}/{self.plane}{member}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        told: dict[str, Any] = plain(asdict(self))
-        return told | {"calibration_error": plain(self.calibration_error)}
+        facts: dict[str, Any] = plain(asdict(self))
+        return facts | {"calibration_error": plain(self.calibration_error)}
 
 
 @dataclass(frozen=True, eq=False)
 class AnsweredRows:
-    """Labelled or unlabelled rows as the planes see them.
+    """Rows with the model's answers.
 
     encoded : (n, n_columns);  y : (n,) class codes or None;  P : (n, C);  A : (n, P)
     predicted : (n,) codes;  strongest : (n, P) whether a plane leads its class within its member
@@ -107,7 +107,7 @@ class AnsweredRows:
 
 
 def answered_rows(model: GeometricMixture, encoded: FloatArray, y: IntArray | None) -> AnsweredRows:
-    """Ask the model about rows once, for every card."""
+    """Predict the rows once, for all cards."""
     P = model.answer("predict_proba", encoded)
     A = model.answer("responsibilities", encoded)
     predicted = model.answer("class_scores", encoded).argmax(axis=1)
@@ -115,8 +115,8 @@ def answered_rows(model: GeometricMixture, encoded: FloatArray, y: IntArray | No
 
 
 def leads(model: GeometricMixture, A: FloatArray) -> BoolArray:
-    """(n, P) whether a plane has the largest responsibility of its class and member; of equals
-    the first."""
+    """(n, P) whether a plane has the largest responsibility of its class and member; the
+    first one in a tie."""
     planes = model.planes
     out = np.zeros(A.shape, dtype=bool)
     for first, end in pairwise(planes.pool_starts.tolist()):
@@ -133,35 +133,35 @@ def plane_cards(
     labels = model.classes.tolist()
     cards = []
     for p, code in enumerate(model.planes.class_of.tolist()):
-        told = {} if rows is None else _facts(model, rows, p, code)
+        facts = {} if rows is None else _facts(model, rows, p, code)
         order = np.argsort(-strengths.size[p], kind="stable")[:n_columns]
         columns = tuple(
             ColumnStrength(model.columns[j], float(strengths.size[p, j]), strengths.direction[p][j])
             for j in order
             if strengths.size[p, j] > 0.0
         )
-        cards.append(PlaneCard(labels[code], int(plane_of[p]), int(member_of[p]), columns, **told))
+        cards.append(PlaneCard(labels[code], int(plane_of[p]), int(member_of[p]), columns, **facts))
     return tuple(cards)
 
 
 def _facts(model: GeometricMixture, rows: AnsweredRows, p: int, code: int) -> dict[str, Any]:
-    """What rows tell of plane ``p`` of class ``code``."""
+    """Facts about plane ``p`` of class ``code`` from rows."""
     leading = rows.strongest[:, p]
     answered = leading & (rows.predicted == code)
     n_rows = int(answered.sum())
-    told: dict[str, Any] = {"n_rows": n_rows, "usage": float(answered.mean())}
+    facts: dict[str, Any] = {"n_rows": n_rows, "usage": float(answered.mean())}
     if n_rows:
-        told["confidence"] = float(rows.P[answered, code].mean())
-        told["typical"] = decoded_row(model, typical_row(model, rows.encoded[answered]))
+        facts["confidence"] = float(rows.P[answered, code].mean())
+        facts["typical"] = decoded_row(model, typical_row(model, rows.encoded[answered]))
     if rows.y is None:
-        return told
+        return facts
     own, wrong = rows.y == code, rows.predicted != rows.y
     if own.any():
-        told["own_usage"] = float(leading[own].mean())
+        facts["own_usage"] = float(leading[own].mean())
     if n_rows:
-        told["purity"] = float(own[answered].mean())
-    told["error_share"] = float(answered[wrong].mean()) if wrong.any() else 0.0
-    return told
+        facts["purity"] = float(own[answered].mean())
+    facts["error_share"] = float(answered[wrong].mean()) if wrong.any() else 0.0
+    return facts
 
 
 def typical_row(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
@@ -175,7 +175,7 @@ def typical_row(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
             found, counts = np.unique(present, return_counts=True)
             middle[j] = found[counts.argmax()]
         else:
-            # An observed value, so that it is one that the column can have.
+            # An observed value rather than the mean of two: the column may hold integers.
             middle[j] = np.sort(present)[len(present) // 2]
     return middle
 
@@ -199,12 +199,12 @@ def _sizes(form: Additive, encoded: FloatArray | None) -> FloatArray:
     if encoded is None or not len(encoded):
         return np.column_stack([shape.spread for shape in form.shapes])
     size = np.column_stack([_deviations(shape(encoded[:, shape.column])) for shape in form.shapes])
-    # A column of one value has no deviation but for rounding.
+    # The deviation of a constant column is zero up to rounding.
     return np.where(size > 1e-12, size, 0.0)
 
 
 def _deviations(F: FloatArray) -> FloatArray:
-    """Standard deviation of each column; of their shares of the largest, which square well."""
+    """Standard deviation of each column, scaled by the maximum so that squares do not overflow."""
     top = np.maximum(np.abs(F).max(axis=0), np.finfo(float).tiny)
     return (F / top).std(axis=0) * top
 
@@ -221,7 +221,7 @@ def _directions(form: Additive) -> list[list[str]]:
 
 
 def _fourier_strengths(model: GeometricMixture, encoded: FloatArray | None) -> _Strengths:
-    """Mean size of the gradient per standard deviation over the rows; nothing without rows."""
+    """Mean absolute gradient per standard deviation over the rows; zero without rows."""
     n_planes = model.planes.n_planes
     size = np.zeros((n_planes, model.n_features))
     direction = [["bends"] * model.n_features for _ in range(n_planes)]

@@ -1,9 +1,9 @@
-"""The shape of one column in every plane: what its cells add to the planes' scores.
+"""Shapes: what one column adds to the score of every plane.
 
-A number is piecewise linear, with slopes of its own outside its knots; so it holds straight lines
-and curves alike. A category has a value for each level. A missing cell has a value of its own.
+A number is piecewise linear, with its own slopes beyond the outer knots: a straight line or a
+curve. A category has one value per level. A missing cell has a value of its own.
 
-Shapes: P planes, K knots, L levels; cells are encoded (``table/schema.py``).
+Shapes of arrays: P planes, K knots, L levels; cells are encoded (``table/schema.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from geomix.core.spline_parts import interval_position
 
 @dataclass(frozen=True, eq=False)
 class NumberShape:
-    """A number: piecewise linear through (knots, values), with slopes of its own outside.
+    """A number: piecewise linear through (knots, values), with its own slopes outside.
 
     knots : (K,) ascending;  values : (P, K);  outer : (P, 2) slopes before and after;
     missing : (P,);  scale : standard deviation over the training rows (1 if unknown).
@@ -61,7 +61,7 @@ class NumberShape:
 
     @property
     def spread(self) -> FloatArray:
-        """(P,) half the range of a curve, or what a straight line gains in one deviation."""
+        """(P,) half the range of a curve, or the rise of a straight line over one deviation."""
         half = np.ptp(self.values, axis=1) / 2.0
         return np.maximum(half, np.abs(self.outer).max(axis=1) * self.scale)
 
@@ -83,7 +83,7 @@ class NumberShape:
         )
 
     def minus(self, mean: FloatArray) -> NumberShape:
-        """The shapes less one that is common to all planes: ``mean`` (P,) weights of planes."""
+        """The shapes less their weighted mean over the planes; ``mean`` : (P,) weights."""
         return replace(
             self,
             values=self.values - mean @ self.values,

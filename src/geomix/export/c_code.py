@@ -1,6 +1,6 @@
-"""The C text that is the same for every model: loops over the tables that ``c_source`` writes.
+"""The C code that is the same for every model: loops over the tables that ``c_source`` writes.
 
-Each piece is taken only if the model needs it, so that no compiler warns of something unused.
+Only the pieces that a model needs are written, so that no compiler warns of unused code.
 """
 
 from __future__ import annotations

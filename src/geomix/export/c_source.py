@@ -1,7 +1,7 @@
-"""A model as one C99 file: static tables, no allocation, nothing but ``math.h``.
+"""A model as one C99 file: static tables, no allocation, only ``math.h``.
 
-The file holds the same tables as the JSON form and the few loops that read them; only what the
-model needs is written, so that it compiles without a warning under ``-Wall -Wextra -pedantic``.
+The file holds the same tables as the JSON form and the loops that read them. Only what the model
+needs is written, so it compiles without warnings under ``-Wall -Wextra -pedantic``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from geomix.model import GeometricMixture
 
 NUMBERS_PER_LINE = 4
 PLAIN_BYTES = (string.ascii_letters + string.digits + " _-.,:;=+()/<>").encode()
-LONGEST_TEXT = 4000  # C99 promises 4095 characters in a string
-# How the file counts the terms of each kind, and which of their fields it has arrays of.
+LONGEST_TEXT = 4000  # C99 guarantees 4095 characters in a string
+# For each kind of term: the name of its count, and the fields that become arrays.
 TABLES = {
     "line": ("N_LINES", "column", "mean", "scale", "weights", "missing"),
     "curve": ("N_CURVES", "column", "start", "knots", "values", "missing"),
@@ -44,8 +44,8 @@ def to_c(model: GeometricMixture, prefix: str = "") -> str:
     It defines ``int predict(const double *row, double *probabilities)``, which returns the
     position of the most probable class, and ``int responsible_plane(const double *row)``, the
     plane that carries that class. A row has one double per column: a number or the code of a
-    level; NAN is missing, -1 a level never seen. ``prefix`` goes before every name that the file
-    makes public.
+    level; NAN is missing, -1 a level never seen. Every public name of the file starts with
+    ``prefix``.
 
     Examples
     --------
@@ -57,7 +57,9 @@ def to_c(model: GeometricMixture, prefix: str = "") -> str:
     True
     """
     if not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
-        raise ValueError(f"Got prefix={prefix!r}; expected letters, digits and _ as C names have.")
+        raise ValueError(
+            f"Got prefix={prefix!r}; expected letters, digits and _, starting with a letter."
+        )
     facts = model_tables(model)
     parts = [
         _opening(facts, prefix),
@@ -79,7 +81,7 @@ def _number(value: float) -> str:
 
 
 def _array(kind: str, name: str, values: Iterable[Any]) -> str:
-    """A static array; of nothing, nothing (C has no empty arrays)."""
+    """A static array; an empty text for no values, since C has no empty arrays."""
     texts = [_number(one) if kind == "double" else str(int(one)) for one in values]
     if not texts:
         return ""
@@ -95,8 +97,8 @@ def _text(value: Any) -> str:
     encoded = str(value).encode("utf-8", "surrogatepass")
     if len(encoded) > LONGEST_TEXT:
         raise ValueError(
-            f"The name {str(value)[:40]!r}... has {len(encoded)} bytes; C strings are promised no "
-            f"more than {LONGEST_TEXT}. Shorten it before fit."
+            f"The name {str(value)[:40]!r}... has {len(encoded)} bytes; C guarantees no more than "
+            f"{LONGEST_TEXT} in a string. Shorten it before fit."
         )
     safe = (chr(byte) if byte in PLAIN_BYTES else f"\\{byte:03o}" for byte in encoded)
     return '"' + "".join(safe) + '"'
@@ -139,7 +141,7 @@ static const double TEMPERATURE = {_number(facts.temperature)};
 
 
 def _names(facts: ModelTables, prefix: str) -> str:
-    """Names are for the caller: they are data, and never part of the code or of a comment."""
+    """Names of classes, columns and levels are data, never part of the code or of a comment."""
     levels = [name for column in facts.columns for name in column.level_names]
     first = np.cumsum([0, *(column.n_levels for column in facts.columns)]).tolist()
     declared = [
@@ -175,8 +177,8 @@ def _tables(facts: ModelTables) -> str:
 
 
 def _term_tables(kind: str, facts: ModelTables) -> list[str]:
-    """How many terms of a kind there are, and what they hold, term after term; ``start`` says
-    where the values of each begin."""
+    """The count of a kind of terms and their fields, term after term; ``start`` holds the offset
+    of each term's values."""
     count, *names = TABLES[kind]
     terms: list[Any] = [term for term in facts.terms if term.kind == kind]
     made = [_count(count, terms)]
@@ -199,7 +201,7 @@ def _grid_tables(grids: list[PairTerm]) -> list[str]:
         _array("int", "grid_shape", [one for term in grids for one in term.shape]),
         _array("int", "grid_is_cut", [cut is not None for cut in cuts]),
         _array("int", "grid_cut_start", _starts(0 if cut is None else len(cut) for cut in cuts)),
-        # One more, so that an array of no cuts is none of no elements.
+        # One extra element, since C has no empty arrays.
         _array("double", "grid_cuts", [*_flat(cut for cut in cuts if cut is not None), 0.0]),
         _array("int", "grid_start", _starts(len(term.values) for term in grids)),
         _array("double", "grid_values", _flat(term.values for term in grids)),
@@ -211,7 +213,7 @@ def _flat(arrays: Iterable[Any]) -> list[float]:
 
 
 def _starts(sizes: Iterable[int]) -> list[int]:
-    """Where each of some arrays begins in all of them, and the end; of none, nothing."""
+    """Offsets of concatenated arrays with the total at the end; empty for none."""
     each = list(sizes)
     return [0, *np.cumsum(each).tolist()] if each else []
 

@@ -1,7 +1,8 @@
-"""A model as JSON: enough to answer raw rows in any language.
+"""A model as JSON: enough to predict raw rows in any language.
 
-The document follows ``geomix-json-1.0.schema.json`` beside this file. The scoring algorithm is in
-``docs/reference/json-format.md``. Numbers are written so that they read back as the same float64.
+The document follows ``geomix-json-1.0.schema.json`` beside this file;
+``docs/reference/json-format.md`` has the scoring algorithm on one page. Numbers read back as the
+same float64.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SCHEMA = "geomix-json-1.0.schema.json"
 
 
 def to_json(model: GeometricMixture) -> str:
-    """The model as a JSON text, without spaces, ASCII alone.
+    """The model as a JSON text, ASCII only, without spaces.
 
     Examples
     --------
@@ -83,6 +84,6 @@ def _term(term: Term) -> dict[str, Any]:
         if isinstance(term, CurveTerm):
             made["knots"] = term.knots.tolist()
         made["values"] = term.values.tolist()
-    if np.any(term.missing):  # most columns have no value of their own for missing cells
+    if np.any(term.missing):  # zero for most columns
         made["missing"] = term.missing.tolist()
     return made

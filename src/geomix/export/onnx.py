@@ -1,6 +1,7 @@
 """A model as one ONNX graph, from raw columns to label, probabilities and responsible plane.
 
-Needs ``onnx`` (``pip install 'geomix[onnx]'``); what runs the graph needs neither it nor geomix.
+Writing needs ``onnx`` (``pip install 'geomix[onnx]'``); running the graph needs an ONNX runtime
+only.
 
 A table of numbers is one input ``X`` (n, columns). A table with categories is one input (n, 1) for
 each column, under the column's name: floats for numbers, strings for text, int64 for integer
@@ -34,10 +35,10 @@ try:
     from onnx import TensorProto, helper, numpy_helper
 except ImportError as error:
     raise ImportError(
-        "geomix.export.onnx writes with onnx, which is not installed: pip install 'geomix[onnx]'"
+        "geomix.export.onnx needs onnx, which is not installed: pip install 'geomix[onnx]'"
     ) from error
 
-IR_VERSION = 9  # of the time of opset 18; older runtimes refuse newer ones
+IR_VERSION = 9  # the version that came with opset 18; older runtimes refuse newer ones
 
 
 @dataclass
@@ -135,7 +136,7 @@ def _model(graph: Any, facts: ModelTables) -> Any:
 def _inputs(
     graph: Collected, facts: ModelTables, number: int, missing_text: str
 ) -> tuple[list[Any], Inputs]:
-    """The declared inputs, and where the cells are once numbers are float64."""
+    """The declared inputs, and the names of the cells after numbers are cast to float64."""
     n_columns = len(facts.columns)
     if all(column.kind == "number" for column in facts.columns):
         declared = [helper.make_tensor_value_info("X", number, [None, n_columns])]
@@ -172,8 +173,8 @@ def _check_name(name: str) -> None:
     _check_text(name)
     if not name or name.startswith("geomix_") or name in ("label", "probabilities", "plane"):
         raise ValueError(
-            f"A column is called {name!r}, which the graph cannot have as an input: its own names "
-            "are label, probabilities, plane and geomix_... Rename it before fit."
+            f"The column {name!r} cannot be an input of the graph, which uses the names label, "
+            "probabilities, plane and geomix_... itself. Rename it before fit."
         )
 
 

@@ -1,10 +1,10 @@
-"""The nodes of a model's ONNX graph, for whoever collects them.
+"""The nodes of a model's ONNX graph.
 
     raw columns  ->  sums  ->  (cos, sin)  ->  plane scores  ->  soft-OR  ->  softmax
 
-Everything in between is float64, whatever the inputs and outputs are: knots close to each other
-and far from zero, such as years, would not survive float32. Nothing here imports onnx: nodes and
-constants go to a ``Graph``, by name, so that the same code serves our own export and skl2onnx.
+Intermediate values are float64, also for float32 inputs and outputs: float32 cannot tell apart
+knots that are close to each other and far from zero, such as years. Nothing here imports onnx.
+Nodes and constants go to a ``Graph`` by name, so the same code serves our own export and skl2onnx.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DOUBLE, INT64, FLOAT = 11, 7, 1  # numbers of ONNX's element types
 
 
 class Graph(Protocol):
-    """What collects the nodes."""
+    """Collects nodes and constants."""
 
     def constant(self, value: Any) -> str:
         """The name of a constant array."""
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where the raw cells are.
+    """Names of the tensors with the raw cells.
 
     numbers : name of (n, k) float64 numbers, NaN where missing;  place : position of a column in
     it;  categories : name of the (n, 1) cells of each category;  missing_text : what stands for a
@@ -117,9 +117,12 @@ def _sums(graph: Graph, model: ModelTables, inputs: Inputs) -> str:
 
 
 def _constant_rows(graph: Graph, bias: FloatArray, inputs: Inputs) -> str:
-    """The bias for every row, where no column matters."""
+    """The bias for every row, if no column has any effect."""
     if inputs.numbers is None:
-        raise ValueError("No column of this model matters, and it has no numbers to count rows by.")
+        raise ValueError(
+            "No column of this model has any effect, and without numbers the graph cannot count "
+            "rows."
+        )
     zeros = graph.constant(np.zeros((len(inputs.place), len(bias))))
     numbers = graph.add(
         "Where", graph.add("IsNaN", inputs.numbers), _scalar(graph, 0.0), inputs.numbers
@@ -161,7 +164,7 @@ def _curves(graph: Graph, curves: list[CurveTerm], inputs: Inputs) -> list[str]:
     part = graph.add("Clip", part, _scalar(graph, 0.0), _scalar(graph, 1.0))
     part = graph.add("Where", graph.add("IsNaN", x), _scalar(graph, 0.0), part)
     missing = graph.add("IsNaN", _gathered(graph, inputs, [term.column for term in curves]))
-    # The values at the first knots are in the bias, so a missing cell has to take them back.
+    # The bias includes the values at the first knots, so subtract them for a missing cell.
     instead = np.stack([term.missing - term.values[0] for term in curves])
     return [
         graph.add("MatMul", part, graph.constant(steps)),
@@ -197,8 +200,8 @@ def _code(graph: Graph, column: Column, cells: str, missing_text: str) -> str:
     if category_kind(column) == "text":
         if missing_text in column.levels:
             raise ValueError(
-                f"Column {column.name!r} has the level {missing_text!r}, which is to stand for a "
-                "missing cell; give another text as missing_text."
+                f"Column {column.name!r} has the level {missing_text!r}, which also marks "
+                "missing cells; pass another missing_text."
             )
         code = graph.add(
             "LabelEncoder",
@@ -213,7 +216,7 @@ def _code(graph: Graph, column: Column, cells: str, missing_text: str) -> str:
     known = np.array([column.levels], dtype=np.int64 if is_integer else np.float64)
     equal = graph.add("Cast", graph.add("Equal", cells, graph.constant(known)), to=INT64)
     axis = graph.constant(np.array([1]))
-    # A level that matches is one plus its code, and nothing is zero.
+    # 1 + code of the level that matches, or 0.
     found = graph.add("Mul", equal, graph.constant(1 + np.arange(known.size)))
     found = graph.add("ReduceSum", found, axis, keepdims=0)
     if is_integer:
@@ -248,7 +251,7 @@ def _side(
         return graph.add("Min", code, last)
     x = _gathered(graph, inputs, [j])
     holes = graph.add("Reshape", graph.add("IsNaN", x), graph.constant(np.array([-1])))
-    edges = graph.constant(np.append(cuts, np.inf)[None, :])  # an edge at least, never reached
+    edges = graph.constant(np.append(cuts, np.inf)[None, :])  # never empty; inf is not reached
     beyond = graph.add("Cast", graph.add("GreaterOrEqual", x, edges), to=INT64)
     count = graph.add("ReduceSum", beyond, graph.constant(np.array([1])), keepdims=0)
     return graph.add("Where", holes, last, count)
@@ -261,7 +264,7 @@ def _pooled(graph: Graph, model: ModelTables, z: str) -> tuple[str, str]:
     """Calibrated class scores (n, C), and of each class the plane that carries it, (n, C)."""
     groups, n_classes = model.groups, len(model.classes)
     widest = max(len(group) for group in groups)
-    # Groups of planes become rows of equal length, filled up with what no maximum takes.
+    # Groups of planes become rows of equal length, padded with -inf.
     index = [plane for group in groups for plane in _filled(group, widest)]
     filler = [0.0 if i < len(group) else -np.inf for group in groups for i in range(widest)]
     if index != list(range(model.n_planes)):

@@ -1,4 +1,4 @@
-"""The estimator in skl2onnx: after ``register()`` a Pipeline that ends in it converts.
+"""Conversion with skl2onnx: after ``register()`` it converts Pipelines that end in our estimator.
 
     from geomix.export.sklearn_onnx import register
     register()
@@ -39,7 +39,7 @@ ALIAS = "GeomixGeometricMixtureClassifier"
 
 
 def register() -> None:
-    """Teach skl2onnx the estimator. Calling it again changes nothing."""
+    """Register the estimator with skl2onnx. Calling it again changes nothing."""
     skl2onnx.update_registered_converter(
         GeometricMixtureClassifier,
         ALIAS,
@@ -76,7 +76,7 @@ def _shapes(operator: Any) -> None:
         Int64TensorType(),
     ]
     shapes: list[list[int | None]] = [[None], [None, len(model.classes_)], [None]]
-    # A meta-estimator of scikit-learn declares label and probabilities alone.
+    # Meta-estimators of scikit-learn declare label and probabilities only.
     for output, kind, shape in zip(operator.outputs, kinds, shapes, strict=False):
         kind.shape = shape
         output.type = kind
@@ -84,7 +84,7 @@ def _shapes(operator: Any) -> None:
 
 @dataclass
 class _Container:
-    """A Graph that hands everything on to skl2onnx."""
+    """A Graph that passes everything on to skl2onnx."""
 
     scope: Any
     container: Any

@@ -1,16 +1,17 @@
 """A model as one SQL query, for linear and spline lifts.
 
+    cells     x_j   = the columns, numbers as doubles, NaN as NULL
     planes    z_p   = bias + sum over columns of CASE ... END
     tops      t_g   = greatest z of each group of planes (a class, or a member of it)
-    shares    e_p   = exp(k (z_p - t_g))
-    scores    s_c   = mean over groups of (t_g + ln(sum e) / k) / T
+    scores    s_c   = mean over groups of (t_g + ln(sum exp(k (z_p - t_g))) / k) / T
     odds      o_c   = exp(s_c - greatest s)
     answer    label, responsible plane, p_c = o_c / sum o
 
-NULL is missing. Names are quoted identifiers and levels are literals, so neither can become code.
-Every number is written with an exponent, which makes it a double and not a decimal. Sums are
-bracketed as a balanced tree: databases limit how deep an expression may be. Numbers are not
-limited to 1e150 standard deviations, as they are elsewhere.
+NULL and NaN are missing. Names are quoted identifiers, qualified by the table's alias: SQLite would
+read an unknown quoted name as text. Levels are literals. So neither can become code. Every number
+has an exponent, which makes it a double and not a decimal. Sums are bracketed as a balanced tree,
+since databases limit the depth of an expression. Unlike in the other exports, numbers are not
+clipped to 1e150 standard deviations.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from geomix.export.tables import ModelTables, model_tables
 from geomix.model import GeometricMixture
 from geomix.table.schema import Column
 
-# How each database calls the greatest of several numbers in a row, and how it is told to compute
-# one step after the other: SQLite and PostgreSQL would put the text of each step into the next,
-# which grows with the cube of the planes.
+# For each database: its function for the greatest of several values of a row, and how a step of
+# the query is computed before the next. SQLite and PostgreSQL would otherwise insert the text of
+# each step into the next, which grows with the cube of the planes.
 DIALECTS = {
     "duckdb": ("GREATEST", "AS"),
     "postgres": ("GREATEST", "AS MATERIALIZED"),
     "sqlite": ("MAX", "AS MATERIALIZED"),
 }
-OWN = "_geomix_"  # begins the names of the query's own columns
+OWN = "_geomix_"  # prefix of the query's own names
+NAN = "CAST('NaN' AS DOUBLE PRECISION)"  # equal to itself in DuckDB and PostgreSQL
+CASE_SENSITIVE = ("postgres",)  # elsewhere "a" and "A" are one column
 
 
 def to_sql(
@@ -43,7 +46,7 @@ def to_sql(
     keep: Sequence[str] = (),
     dialect: str = "duckdb",
 ) -> str:
-    """A query that answers every row of the table ``source``.
+    """A query that predicts every row of the table ``source``.
 
     Its columns are those of ``keep`` (an identifier, for example), ``prediction``, ``plane`` (the
     responsible one, counted within its class) and ``p_<label>`` for each class. ``dialect`` is
@@ -61,29 +64,32 @@ def to_sql(
     if dialect not in DIALECTS:
         raise ValueError(f"Got dialect={dialect!r}; expected one of {', '.join(DIALECTS)}.")
     facts = model_tables(model)
-    _refuse(facts, keep)
+    _check_exportable(facts, keep, dialect)
     kept = [quoted(name) for name in keep]
+    cells = {f"x{j}": _cell(facts.columns[j], dialect) for j in _used_columns(facts)}
     function, computed_first = DIALECTS[dialect]
     greatest = _greatest(function)
     stages = {
-        "planes": (_plane_columns(facts), quoted(source)),
+        "cells": (cells, f"{quoted(source)} AS {_own('rows')}"),
+        "planes": (_plane_columns(facts), _own("cells")),
         "tops": (_top_columns(facts, greatest), _own("planes")),
         "scores": (_score_columns(facts), _own("tops")),
         "best": (_best_columns(facts, greatest), _own("scores")),
         "odds": (_odds_columns(facts), _own("best")),
     }
-    carried: list[str] = list(kept)
+    carried = [f"{_own('rows')}.{name} AS {name}" for name in kept]
     steps = []
     for name, (made, origin) in stages.items():
         listed = carried + [f"{text} AS {_own(one)}" for one, text in made.items()]
-        body = ",\n    ".join(listed)
+        body = ",\n    ".join(listed or ["1 AS one"])
         steps.append(f"{_own(name)} {computed_first} (\n  SELECT\n    {body}\n  FROM {origin}\n)")
-        carried = carried + [_own(one) for one in made]
+        # Only the planes read the cells.
+        carried = kept if name == "cells" else carried + [_own(one) for one in made]
     answers = ",\n  ".join([*kept, *_answers(facts)])
     return "WITH " + ",\n".join(steps) + f"\nSELECT\n  {answers}\nFROM {_own('odds')}\n"
 
 
-def _refuse(facts: ModelTables, keep: Sequence[str]) -> None:
+def _check_exportable(facts: ModelTables, keep: Sequence[str], dialect: str) -> None:
     if facts.fourier is not None:
         raise ValueError(
             "A Fourier lift has no SQL form; export it to ONNX, C or JSON, or fit with "
@@ -93,13 +99,30 @@ def _refuse(facts: ModelTables, keep: Sequence[str]) -> None:
         raise ValueError("Pairs of columns have no SQL form; export to ONNX, C or JSON.")
     for term in facts.terms:
         if isinstance(term, LevelTerm):
-            _check_alike(facts.columns[term.column])
+            _check_one_kind(facts.columns[term.column])
     for name in [*keep, *(column.name for column in facts.columns)]:
         if name.startswith(OWN):
-            raise ValueError(f"The column {name!r} begins with {OWN!r}, as the query's own do.")
+            raise ValueError(
+                f"The column {name!r} begins with {OWN!r}, the prefix of the query's own names; "
+                "rename it before fit."
+            )
+    if dialect not in CASE_SENSITIVE:
+        _check_names_differ(facts.columns, dialect)
 
 
-def _check_alike(column: Column) -> None:
+def _check_names_differ(columns: Sequence[Column], dialect: str) -> None:
+    """SQLite and DuckDB ignore case in names, so two such columns would be read as one."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.setdefault(column.name.casefold(), column.name)
+        if other != column.name:
+            raise ValueError(
+                f"The columns {other!r} and {column.name!r} are one name in {dialect}, which "
+                "ignores case; rename one of them before fit, or use dialect='postgres'."
+            )
+
+
+def _check_one_kind(column: Column) -> None:
     kinds = {"text" if isinstance(level, str) else "numbers" for level in column.levels}
     if len(kinds) > 1:
         raise ValueError(
@@ -112,7 +135,7 @@ def _check_alike(column: Column) -> None:
 
 
 def quoted(name: str) -> str:
-    """An identifier, whatever it holds.
+    """A name as a quoted identifier.
 
     >>> print(quoted('a"b c'))
     "a""b c"
@@ -155,8 +178,8 @@ def _sum(texts: list[str]) -> str:
 
 
 def _greatest(function: str) -> Callable[[list[str]], str]:
-    """The greatest of some expressions, of one itself: MAX(x) adds up rows in SQLite."""
-    most = 64  # arguments of a function, of which SQLite takes 127
+    """The greatest of some expressions; one alone is itself, since MAX(x) aggregates in SQLite."""
+    most = 64  # arguments of a function; SQLite accepts 127
 
     def greatest(texts: list[str]) -> str:
         if len(texts) == 1:
@@ -172,6 +195,23 @@ def _greatest(function: str) -> Callable[[list[str]], str]:
 # --- stages ---
 
 
+def _used_columns(facts: ModelTables) -> list[int]:
+    return sorted({term.column for term in facts.terms if not isinstance(term, PairTerm)})
+
+
+def _cell(column: Column, dialect: str) -> str:
+    """A column of the source: numbers as doubles, NaN as NULL."""
+    cell = f"{_own('rows')}.{quoted(column.name)}"
+    x = f"CAST({cell} AS DOUBLE PRECISION)"
+    if dialect == "sqlite":  # which stores NaN as NULL
+        return x if column.kind == "number" else cell
+    if column.kind == "number":
+        return f"NULLIF({x}, {NAN})"
+    if any(isinstance(level, float) for level in column.levels):
+        return f"CASE WHEN {x} = {NAN} THEN NULL ELSE {cell} END"
+    return cell
+
+
 def _plane_columns(facts: ModelTables) -> dict[str, str]:
     made = {}
     for plane in range(facts.n_planes):
@@ -181,12 +221,11 @@ def _plane_columns(facts: ModelTables) -> dict[str, str]:
 
 
 def _term(term: Any, column: Column, plane: int) -> str:
-    """What a column adds to a plane; "" where that is nothing, whatever the cell is."""
+    """What a column adds to a plane; "" where that is zero for every cell."""
     missing = float(term.missing[plane])
-    cell = quoted(column.name)
+    x = _own(f"x{term.column}")
     if isinstance(term, LevelTerm):
-        return _levels(term.values[:, plane], missing, cell, column)
-    x = f"CAST({cell} AS DOUBLE PRECISION)"
+        return _levels(term.values[:, plane], missing, x, column)
     if isinstance(term, LineTerm):
         weight = float(term.weights[plane])
         if weight == 0.0 and missing == 0.0:
@@ -267,7 +306,7 @@ def _odds(c: int) -> str:
 
 
 def _answers(facts: ModelTables) -> list[str]:
-    """The first of equals wins, as it does in the library."""
+    """The first of equals wins, as in ``predict``."""
     is_best = [f"WHEN {_own(f's{c}')} = {_own('top')} THEN" for c in range(len(facts.classes))]
     labels = [f"{is_best[c]} {literal(label)}" for c, label in enumerate(facts.classes)]
     planes = [f"{when} {_responsible(facts, c)}" for c, when in enumerate(is_best)]

@@ -1,20 +1,21 @@
-"""Proved lower bounds of the distance from a row to the nearest one of another class.
+"""Proved lower bounds of the distance from a row to the nearest row of another class.
 
-By columns, for every additive model. With dF_p = z_p(x') - z_p(x) a soft-OR changes by no more than
-its largest and no less than its smallest dF_p, and a committee's mean by the mean of those. Hence
+By columns, for every additive model. With dF_p = z_p(x') - z_p(x), a soft-OR changes by at most
+its largest and at least its smallest dF_p, and an ensemble's mean by the mean of those. Hence
 
     margin(x') <= margin(x) + sum_j v_j(x'_j),
     v_j = mean over members of max_{p of the target} dF_pj
           - mean over members of min_{q of a rival} dF_qj
 
-and whoever reaches the target has sum_j v_j >= - margin(x). v_j is convex on each segment, so its
-chord lies above it, and the cheapest way to gather that much is bounded by Lagrange duality:
-for every l >= 0 it costs at least  l need + sum_j min_t (cost_j(t) - l v_j(t)).
-With one plane per class v_j is exact, and so is the bound of a linear model.
+so every row of the target class has sum_j v_j >= - margin(x). v_j is convex on each segment and
+lies below its chord. The least cost with sum_j v_j >= need is bounded by Lagrange duality: for
+every l >= 0 it is at least  l need + sum_j min_t (cost_j(t) - l v_j(t)). With one plane per class
+v_j is exact, and so is the bound of a linear model.
 
-By planes, for linear models without a committee: 0 <= s_c - max_m z_cm <= log(M_c) / k, so where
-the soft model gives class c some plane m of it has z_cm + log(M_c) / k >= z_q for every plane q
-of the other classes: one polyhedron for each m, whose distance is a small convex program.
+By planes, for linear models without an ensemble: 0 <= s_c - max_m z_cm <= log(M_c) / k. Where the
+soft model predicts class c, some plane m of c therefore has z_cm + log(M_c) / k >= z_q for every
+plane q of the other classes. That is one polyhedron per plane m, and its distance is a small
+convex program.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from geomix.geometry.moves import FAR, Moves
 from geomix.geometry.projection import Nearest, nearest_point
 from geomix.geometry.search import Aim
 
-STEPS = 40
-ROUNDING = 1e-9  # scores are sums, so a margin is only known to about this
+STEPS = 40  # bisections of the multiplier; 40 halve it to 1e-12
+ROUNDING = 1e-9  # relative rounding error of a margin, which is a difference of sums
 
 
 def member_extreme(planes: Planes, F: FloatArray, code: int, *, largest: bool) -> FloatArray:
@@ -42,14 +43,14 @@ def member_extreme(planes: Planes, F: FloatArray, code: int, *, largest: bool) -
 
 
 def bound_by_columns(moves: Moves, aim: Aim, norm: float) -> float:
-    """Infinite where the target is out of reach, proved."""
+    """A lower bound of the distance; infinite where the target is proved unreachable."""
     margins = Aim(aim.target, 0.0).margins(moves.form, moves.Z)
     rivals = [k for k in np.argsort(margins)[:2] if margins[k] < 0.0]
     return max((bound_against(moves, aim.target, int(k), norm) for k in rivals), default=0.0)
 
 
 def bound_against(moves: Moves, target: int, rival: int, norm: float) -> float:
-    """Bound of the distance to where the target's score is no less than one rival's."""
+    """Bound of the distance to rows where the target's score is at least one rival's."""
     planes = moves.form.planes
     need = -float(Aim(target, 0.0).margins(moves.form, moves.Z)[rival])
     need -= ROUNDING * (1.0 + abs(need))
@@ -64,7 +65,7 @@ def bound_against(moves: Moves, target: int, rival: int, norm: float) -> float:
         return FAR if reaches_far else np.inf
 
     def dual(multiplier: float) -> tuple[float, float]:
-        """Value of the bound, and how much is still needed there."""
+        """Value of the bound, and the gain that is still missing."""
         change = moves.cheapest(v, multiplier, norm)
         a, b = moves.at_a[change.segments], moves.at_b[change.segments]
         part = (change.t - moves.t_a[change.segments]) / moves.safe_width[change.segments]
@@ -125,5 +126,5 @@ def plane_programs(
 
 
 def soft_slack(form: Additive, code: int) -> float:
-    """log(M_c) / k: how far a soft-OR may lie above its largest plane."""
+    """log(M_c) / k: the most by which a soft-OR exceeds its largest plane."""
     return float(np.log(form.planes.per_class[code]) / form.sharpness)

@@ -1,20 +1,21 @@
-"""How far a row may change, in any direction, before the answer can: ``certify``.
+"""Certified radii: how far a row may change before the prediction can change (``certify``).
 
-Only numbers move (by up to r in units of ``scale``, by default deviations of the training rows);
-categories and missing cells stay. For the winning class c, with w the slopes per unit and * the
-dual norm, two lower bounds of the radius hold for the soft model, and the larger is reported:
+Only numbers move, by up to r in units of ``scale`` (default: standard deviations of the training
+rows). Categories and missing cells stay. For the predicted class c, with w the slopes per unit and
+* the dual norm, two lower bounds of the radius hold for the soft model, and the larger is
+reported:
 
-    max_{p of c} min_{q of k != c} (z_p - z_q - log(M_k) / n) / ||w_p - w_q||_*    a plane's region
-    min_{k != c} (s_c - s_k) / max_{p of c, q of k} ||w_p - w_q||_*                a soft-OR's rate
+    max_{p of c} min_{q of k != c} (z_p - z_q - log(M_k) / n) / ||w_p - w_q||_*    by planes
+    min_{k != c} (s_c - s_k) / max_{p of c, q of k} ||w_p - w_q||_*                by scores
 
-(n = sharpness). The first: while z_p leads z_q by log(M_k) / n, s_c >= z_p >= s_k. The second: a
-soft-OR changes by no more than its fastest plane, so the margin falls by no more than r times the
-fastest difference. For curves, and for committees, the margin's fall is bounded by columns
-(``falls.py``).
+(n = sharpness). By planes: while z_p leads z_q by log(M_k) / n, s_c >= z_p >= s_k. By scores: a
+soft-OR changes at most as fast as its fastest plane, so the margin falls by at most r times the
+fastest difference. For curves and ensembles the fall of the margin is bounded by columns
+(``column_radius.py``).
 
-``method="exact"`` (linear) also gives ``hard_radius``, the exact distance to the nearest row where
-another class has the largest plane, by one convex program for each plane of another class; and the
-same programs with log(M) / n taken off give a larger certified radius.
+``method="exact"`` (linear models) also returns ``hard_radius``, the exact distance to the nearest
+row where another class has the largest plane, from one convex program per plane of another class.
+The same programs with log(M) / n subtracted give a larger certified radius.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from geomix.core.pooling import pool
 from geomix.explain.additive_form import Additive, pairless
 from geomix.explain.cells import encoded_rows
 from geomix.geometry.bounds import ROUNDING, plane_programs, soft_slack, straight_slopes
-from geomix.geometry.falls import LARGEST_RADIUS, radius_by_columns
-from geomix.geometry.freedom import unit_sizes
+from geomix.geometry.column_radius import LARGEST_RADIUS, radius_by_columns
+from geomix.geometry.constraints import unit_sizes
 from geomix.geometry.projection import DUAL
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
@@ -41,7 +42,9 @@ NORMS = {1: 1.0, 2: 2.0, np.inf: np.inf, "l1": 1.0, "l2": 2.0, "inf": np.inf}
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """labels : (n,) the answers;  radius : (n,) within which no change of numbers alters them
+    """labels : (n,) predicted classes
+    radius : (n,) within which no change of numbers changes the prediction; infinite (None in
+        ``to_dict``) if it is proved that no change of numbers does, as for rows without numbers
     hard_radius : (n,) exact distance to another class's largest plane (``method="exact"``)
     norm : 1, 2 or inf;  unit : what the radius counts
     """
@@ -76,17 +79,17 @@ class Certificates:
     def _records(self) -> list[dict[str, Any]]:
         records = []
         for i, label in enumerate(self.labels.tolist()):
-            told = {"row": i, "label": label, "radius": float(self.radius[i])}
+            record = {"row": i, "label": label, "radius": float(self.radius[i])}
             if self.hard_radius is not None:
-                told["hard_radius"] = float(self.hard_radius[i])
-            records.append(told)
+                record["hard_radius"] = float(self.hard_radius[i])
+            records.append(record)
         return records
 
     def _table(self) -> SmallTable:
         headings = self._headings()
         rows = tuple(tuple(one[name] for name in headings) for one in self._records())
-        title = f"No change of numbers within the radius ({self.unit}, norm {self.norm:g}) alters"
-        return SmallTable(f"{title} the answer", headings, rows)
+        title = f"No change of numbers within the radius ({self.unit}, norm {self.norm:g}) changes"
+        return SmallTable(f"{title} the prediction", headings, rows)
 
 
 def certify(
@@ -111,8 +114,8 @@ def certify(
     if straight is None or form.planes.n_members > 1:
         if method == "exact":
             raise ValueError(
-                "method='exact' needs a linear model without committee; this one has proved lower "
-                "bounds: method='fast'."
+                "method='exact' needs a linear model with n_members=1; use method='fast', whose "
+                "radii are proved lower bounds."
             )
         radius = np.array(
             [
@@ -128,13 +131,13 @@ def certify(
             exact = [_exact_radii(form, row, int(c), slopes[:, free], p) for row, c, free in each]
             soft, hard = np.transpose(exact) if exact else np.zeros((2, 0))
             radius = np.maximum(radius, soft)
-    radius = np.clip(radius, 0.0, LARGEST_RADIUS)
+    radius = np.where(np.isinf(radius), np.inf, np.clip(radius, 0.0, LARGEST_RADIUS))
     named = "standard deviations" if scale is None else "units of scale"
     return Certificates(model.classes[labels], radius, hard, p, named)
 
 
 def _can_move(form: Additive, encoded: FloatArray) -> BoolArray:
-    """(n, n_columns) which cells are numbers that are there."""
+    """(n, n_columns) which cells are numbers and not missing."""
     is_number = np.array([shape.kind == "number" for shape in form.shapes])
     return is_number & ~np.isnan(encoded)
 
@@ -172,18 +175,24 @@ def _closed_forms(
     class_of, per_class = form.planes.class_of, form.planes.per_class
     own, others = np.flatnonzero(class_of == code), np.flatnonzero(class_of != code)
     slack = np.log(per_class[class_of[others]]) / form.sharpness
-    tiny = np.finfo(float).tiny
     lead = Z[:, own, None] - (Z[:, others] + slack)[:, None, :]
     lead = lead - ROUNDING * (1.0 + np.abs(lead))
-    by_plane = (lead / np.maximum(rate[np.ix_(own, others)], tiny)).min(axis=2).max(axis=1)
+    by_plane = _quotient(lead, rate[np.ix_(own, others)]).min(axis=2).max(axis=1)
     by_rate = np.full(len(Z), np.inf)
     for k in range(len(per_class)):
         if k != code:
             fastest = rate[np.ix_(own, np.flatnonzero(class_of == k))].max()
             margin = S[:, code] - S[:, k]
             margin = margin - ROUNDING * (1.0 + np.abs(margin))
-            by_rate = np.minimum(by_rate, margin / max(fastest, tiny))
+            by_rate = np.minimum(by_rate, _quotient(margin, fastest))
     return np.maximum(by_plane, by_rate)
+
+
+def _quotient(lead: FloatArray, rate: Any) -> FloatArray:
+    """lead / rate; infinite where the lead is positive and nothing can reduce it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        radius: FloatArray = np.where(rate > 0.0, lead / rate, np.where(lead > 0.0, np.inf, 0.0))
+    return radius
 
 
 def _exact_radii(

@@ -24,10 +24,10 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.explain.additive_form import Additive, pairless
 from geomix.explain.cells import class_code, decoded_row, encoded_row
 from geomix.geometry.bounds import bound_by_columns, plane_programs, soft_slack, straight_slopes
-from geomix.geometry.freedom import Freedom, freedom
+from geomix.geometry.constraints import Constraints, read_constraints
 from geomix.geometry.moves import Moves, moves_of
+from geomix.geometry.refinement import best_change
 from geomix.geometry.search import Aim
-from geomix.geometry.tightening import best_change
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
@@ -73,9 +73,9 @@ class Counterfactual:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; an infinite bound is None."""
-        told: dict[str, Any] = plain(asdict(self))
+        facts: dict[str, Any] = plain(asdict(self))
         changes = plain({name: list(pair) for name, pair in self.changes.items()})
-        return told | {"changes": changes, "is_nearest": self.is_nearest}
+        return facts | {"changes": changes, "is_nearest": self.is_nearest}
 
     def to_html(self) -> str:
         """A table of the changes, everything escaped."""
@@ -148,7 +148,7 @@ def counterfactual(
     row = encoded_row(model, x)
     limits = {"immutable": immutable, "increase_only": increase_only}
     limits |= {"decrease_only": decrease_only, "ranges": ranges, "scale": scale}
-    free = freedom(model, form, row, **limits)
+    free = read_constraints(model, form, row, **limits)
     now = int(model.answer("class_scores", row[None, :])[0].argmax())
     wanted = [class_code(model, target)] if target is not None else None
     targets = wanted or [code for code in range(len(model.classes)) if code != now]
@@ -167,7 +167,7 @@ class _Task:
     model: GeometricMixture
     form: Additive
     row: FloatArray
-    free: Freedom
+    free: Constraints
     norm: float
     sparse: int | None
 

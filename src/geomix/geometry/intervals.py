@@ -1,8 +1,8 @@
-"""Probabilities under errors of measurement.
+"""Probability intervals under measurement errors: ``probability_intervals``.
 
-p_c = 1 / (1 + sum_k exp(S_k - S_c)), and within a box of errors S_k - S_c grows by no more than,
-over the planes of both, sum_j max over |d_j| <= e_j of the difference of what column j adds
-(``bounds.py`` has the proof). Exact for one plane per class and two classes.
+p_c = 1 / (1 + sum_k exp(S_k - S_c)). Within a box of errors e, S_k - S_c grows by at most the
+maximum over the planes of both of sum_j max over |d_j| <= e_j of the difference of what column j
+adds (proof in ``bounds.py``). Exact for one plane per class and two classes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ HEADINGS = ("row", "label", "low", "probability", "high")
 
 @dataclass(frozen=True, eq=False)
 class ProbabilityIntervals:
-    """low, probability, high : (n, C). Whatever rows within the stated errors are asked, the
-    model's probabilities stay between ``low`` and ``high``."""
+    """low, probability, high : (n, C). For every row within the stated errors, the model's
+    probabilities lie between ``low`` and ``high``."""
 
     classes: tuple[Any, ...]
     low: FloatArray
@@ -37,7 +37,7 @@ class ProbabilityIntervals:
 
     @property
     def is_certain(self) -> BoolArray:
-        """(n,) rows whose answer no error within the stated ones changes."""
+        """(n,) rows whose predicted class no error within the stated ones changes."""
         best = self.probability.argmax(axis=1)
         rows = np.arange(len(best))
         others = self.high.copy()
@@ -76,11 +76,8 @@ class ProbabilityIntervals:
 def probability_intervals(
     model: GeometricMixture, X: Any, errors: Mapping[Any, float]
 ) -> ProbabilityIntervals:
-    """Bounds of every probability when each named column may be off by up to its error, in its
-    own units, all at once.
-
-    p_c = 1 / (1 + sum_k exp(S_k - S_c)), and S_k - S_c grows by no more than, over the planes of
-    both, sum_j max over |d_j| <= e_j of the difference: exact for one plane per class.
+    """Bounds of every probability if each named column may be wrong by up to its error, in its
+    own units, all at the same time.
     """
     form = pairless(model)
     encoded = encoded_rows(model, X)
@@ -119,7 +116,7 @@ def _box(model: GeometricMixture, form: Additive, errors: Mapping[Any, float]) -
 
 
 def _growth(form: Additive, row: FloatArray, box: FloatArray) -> FloatArray:
-    """[c, k]: by how much s_k - s_c may grow within the box, (C, C)."""
+    """[c, k]: the most by which s_k - s_c can grow within the box, (C, C)."""
     planes = form.planes
     straight = straight_slopes(form)
     n_classes = planes.n_classes
@@ -139,6 +136,6 @@ def _growth(form: Additive, row: FloatArray, box: FloatArray) -> FloatArray:
         F -= F[0]
         up = np.stack([member_extreme(planes, F, c, largest=True) for c in range(n_classes)])
         down = np.stack([member_extreme(planes, F, c, largest=False) for c in range(n_classes)])
-        # The value at the row itself is zero, so the largest is never below.
+        # F is zero at the row itself, so the maximum is at least zero.
         grow += (up[None] - down[:, None]).max(axis=2)
     return grow

@@ -3,10 +3,10 @@
     d log p_c / dx_j = (1/T) (r_c - sum_k p_k r_k) = (1/T) sum_k p_k (r_c - r_k),
     r_c = sum_p A_cp f'_pj(x_j)      (responsibility-weighted mean slope of c's planes)
 
-Responsibilities and probabilities are weights of means, so wherever the smallest slope of c's
-planes is no less than the largest slope of all other planes, every term is at least zero and p_c
-cannot fall: proved, at every row. Slopes are constant between knots, so this is a finite check.
-For a committee the mean over members of the smallest (largest) slopes takes their place.
+Responsibilities and probabilities are weights of means. Where the smallest slope of c's planes is
+at least the largest slope of all other planes, every term is at least zero and p_c cannot fall:
+proved for every row. Slopes are constant between knots, so this is a finite check. For an
+ensemble, the means over members of the smallest and largest slopes are compared.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from geomix.training.monotone import Direction, read_directions
 
 @dataclass(frozen=True)
 class MonotoneFact:
-    """column, label, direction (1 or -1) : what was asked
-    status : "proved" for every row; "violated" at a row given; "not proved", neither of these
-    slack : smallest rise of the class's planes less the largest of the others' (turned for -1),
-        over all stretches of the column; proved where this is not negative
+    """column, label, direction (1 or -1) : the statement that was checked
+    status : "proved" for every row; "violated" at a row given; "not proved" otherwise
+    slack : smallest rise of the class's planes less the largest of the others' (negated for -1),
+        over all intervals of the column; proved where this is not negative
     row : the first row given at which the probability moves the wrong way
     """
 
@@ -45,7 +45,7 @@ class MonotoneFact:
 
 @dataclass(frozen=True)
 class MonotoneCheck:
-    """One fact for each column and class asked about; true if all are proved."""
+    """One fact per column and class; true if all are proved."""
 
     facts: tuple[MonotoneFact, ...]
 
@@ -76,7 +76,7 @@ HEADINGS = ("column", "label", "direction", "status", "slack", "row")
 
 
 def check_monotone(model: GeometricMixture, monotonic_cst: Any, X: Any = None) -> MonotoneCheck:
-    """Check ``{"dose": {"toxic": +1}}``: proved for all rows, or looked for among rows ``X``."""
+    """Check ``{"dose": {"toxic": +1}}``: prove it for all rows, or find a violation in ``X``."""
     form = pairless(model)
     encoded = None if X is None else encoded_rows(model, X)
     directions = read_directions(monotonic_cst, model_schema(model), model.classes)

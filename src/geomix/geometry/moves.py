@@ -1,13 +1,13 @@
-"""All changes of one row as a table.
+"""All changes of one row as a table of segments.
 
 A column's domain is cut into segments on which every plane's shape is linear: between knots, or a
-single level. With t the change in units of ``Freedom.scale``, a segment costs c0 + t^2 (or
-c0 + |t|) and adds F_a + (F_b - F_a) (t - t_a) / (t_b - t_a) to the planes' scores. For a gain h of
-every point and a multiplier l the cheapest change of every column by itself,
+single level. With t the change in units of ``Constraints.scale``, a segment costs c0 + t^2 (or c0
++ |t|) and adds F_a + (F_b - F_a) (t - t_a) / (t_b - t_a) to the planes' scores. Given a gain h at
+every point and a multiplier l, the cheapest change of every column by itself,
 
     min over t of  cost(t) - l h(t),
 
-is closed form on every segment, so one l costs one pass over the table.
+has a closed form on every segment, so one l costs one pass over the table.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.explain.additive_form import Additive
 from geomix.explain.shapes import NumberShape
-from geomix.geometry.freedom import Freedom
+from geomix.geometry.constraints import Constraints
 
-FAR = 1e4  # deviations: further than this no row is looked for along a straight line
+FAR = 1e4  # a straight line is searched up to this many standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class Moves:
     """Segments of all columns side by side.
 
     F : (n_points, P) what a point adds to the planes' scores against the row as it is
-    values : (n_points,) the cell that a point stands for
+    values : (n_points,) the cell at a point
     at_a, at_b : (n_segments,) points at the ends;  t_a, t_b : their changes
-    c0 : (n_segments,) cost that is there whatever t is (another level)
+    c0 : (n_segments,) fixed cost of a segment (1 for another level)
     column_start : (n_columns + 1,) first segment of each column
-    cell_low, cell_high : (n_segments,) ends of the piece of its curve that a segment is part of
+    cell_low, cell_high : (n_segments,) ends of the linear piece that contains the segment
     Z : (P,) scores of the row as it is;  row : (n_columns,) encoded
     """
 
@@ -114,7 +114,7 @@ class Moves:
         with np.errstate(invalid="ignore"):
             moved = self.row + change.t * self.scale
         moved = np.where(change.t == 0.0, self.row, moved)
-        # Ends are cells as they are written down: a knot, a limit or a level.
+        # The ends of a segment are exact cells: a knot, a limit or a level.
         moved = np.where((change.t == t_a) & (t_a != 0.0), self.values[a], moved)
         moved = np.where((change.t == t_b) & (t_b != 0.0), self.values[b], moved)
         return np.where(self.c0[change.segments] > 0.0, self.values[a], moved)
@@ -128,7 +128,7 @@ class Change:
     t: FloatArray
 
 
-def moves_of(form: Additive, row: FloatArray, free: Freedom) -> Moves:
+def moves_of(form: Additive, row: FloatArray, free: Constraints) -> Moves:
     """The table of all changes of a row."""
     Z = form.scores(row[None, :])[0]
     made = [_column(form, shape, row, free) for shape in form.shapes]
@@ -157,7 +157,7 @@ def moves_of(form: Additive, row: FloatArray, free: Freedom) -> Moves:
     )
 
 
-def _column(form: Additive, shape: Any, row: FloatArray, free: Freedom) -> dict[str, Any]:
+def _column(form: Additive, shape: Any, row: FloatArray, free: Constraints) -> dict[str, Any]:
     j = shape.column
     if not isinstance(shape, NumberShape) or np.isnan(row[j]):
         codes = np.array(free.levels.get(j, [row[j]]))

@@ -1,11 +1,11 @@
-"""The nearest point of a polyhedron, with a bound that is proved whatever the solver did.
+"""The nearest point of a polyhedron, with a bound that does not depend on the solver.
 
     minimise ||d||   subject to   G d >= h,   low <= d <= high
 
 Norm 2 by least-distance programming (Lawson and Hanson, Solving Least Squares Problems, 1974,
 chapter 23), which is one non-negative least-squares problem and goes to SciPy's ``nnls``: with
-u >= 0 minimising ||[G'; h'] u - e_last|| and r its residual, d = -r[:-1] / r[-1]; r = 0 says that
-nothing fulfils the constraints. Norms 1 and inf are linear programs for HiGHS.
+u >= 0 minimising ||[G'; h'] u - e_last|| and r its residual, d = -r[:-1] / r[-1]; r = 0 means that
+no point satisfies the constraints. Norms 1 and inf are linear programs for HiGHS.
 
 Any multipliers u >= 0 prove a bound: G d >= h gives u'G d >= u'h, hence
 ||d|| >= u'h / ||G'u||_*, where * is the dual norm. That is what ``lower_bound`` holds.
@@ -21,7 +21,7 @@ from scipy.optimize import linprog, nnls
 from geomix.arrays import FloatArray
 
 DUAL = {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}
-INFEASIBLE = 2  # what HiGHS says when it has proved that
+INFEASIBLE = 2  # status of SciPy's linprog
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def _by_nnls(G: FloatArray, h: FloatArray, low: FloatArray, high: FloatArray) ->
 def _certified_by_highs(
     G: FloatArray, h: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray | None, float]:
-    """Whether there is any point at all: nothing is called infeasible that HiGHS has not proved."""
+    """Any point at all; infeasible only if HiGHS has proved it."""
     found = linprog(np.zeros(G.shape[1]), -G, -h, bounds=np.column_stack([low, high]))
     if found.status == INFEASIBLE:
         return None, np.inf
@@ -109,7 +109,7 @@ def _dual_bound(u: FloatArray, rows: FloatArray, ends: FloatArray, norm: float) 
     reach = float(np.linalg.norm(rows.T @ u, DUAL[norm]))
     if gain <= 0.0:
         return 0.0
-    # Less a little for the rounding of the sums; what they round to is not told from zero.
+    # Subtract the rounding error of the sums; below it, the bound is zero.
     reach = max(reach, 1e-14 * float(np.abs(u).sum()) * float(np.abs(rows).max(initial=1.0)))
     return (1.0 - 1e-12) * gain / reach
 

@@ -112,8 +112,8 @@ class Rules:
         return str(self._table())
 
     def _record(self, rule: Rule) -> dict[str, Any]:
-        told = {name: getattr(rule, name) for name in HEADINGS[:-1]}
-        return told | {"rule": " and ".join(rule.conditions)}
+        record = {name: getattr(rule, name) for name in HEADINGS[:-1]}
+        return record | {"rule": " and ".join(rule.conditions)}
 
     def _table(self) -> SmallTable:
         rows = tuple(tuple(self._record(one).values()) for one in self.rules)
@@ -338,13 +338,13 @@ def _rounding(
     assert terms.values is not None
     complete = ~np.isnan(terms.values).any(axis=1)
     place = {name: j for j, name in enumerate(terms.names)}
-    told = np.empty((int(complete.sum()), len(inequalities)))
+    record = np.empty((int(complete.sum()), len(inequalities)))
     values = terms.values[complete]
     for i, one in enumerate(inequalities):
         left = sum((w * values[:, place[name]] for name, w in one.terms), np.zeros(len(values)))
-        told[:, i] = left - one.threshold
-    error = np.abs(told - exact[complete])
-    misplaced = (told >= 0.0).all(axis=1) != inside[complete]
+        record[:, i] = left - one.threshold
+    error = np.abs(record - exact[complete])
+    misplaced = (record >= 0.0).all(axis=1) != inside[complete]
     return {
         "largest_error": float(error.max(initial=0.0)),
         "misplaced": float(misplaced.mean()) if len(misplaced) else 0.0,

@@ -1,10 +1,10 @@
-"""The search for a cheap change of a row that changes the answer.
+"""Search for a cheap change of a row that changes the prediction.
 
-With weights D of the planes (responsibilities of the target's, less those of a rival's) the gain of
-a change is D . F. ``search`` raises the multiplier of that gain until the *soft* model gives the
-target, narrows it, takes the responsibilities found there as the new D and starts again: the
-soft-OR is the largest sum_m a_m z_m + H(a) / k over all a, so every such step can only improve on
-what the weights before could see.
+With weights D of the planes (responsibilities of the target's planes less those of a rival's), the
+gain of a change is D . F. ``search`` raises the multiplier of that gain until the *soft* model
+predicts the target, narrows it down, and repeats with the responsibilities at the row found. The
+soft-OR is the maximum of sum_m a_m z_m + H(a) / k over all a, so such a step never makes the result
+worse.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive
 from geomix.geometry.moves import Change, Moves
 
-ROUNDS = 6
-MOST_FAILURES = 8
-STEP = 4.0
+ROUNDS = 6  # updates of the responsibilities; more gain nothing
+MOST_FAILURES = 8  # rivals that may win in turn before the search gives up
+STEP = 4.0  # factor between multipliers on the way up
 STEPS_UP = 24
 STEPS_DOWN = 18
-CLOSE = 1e-2  # multipliers this close lead to the same segments; the rest is made exact later
+CLOSE = 1e-2  # multipliers this close give the same segments; refinement.py does the rest
 
 
 def class_scores(form: Additive, Z: FloatArray) -> FloatArray:
@@ -38,7 +38,7 @@ def class_scores(form: Additive, Z: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """The class to reach, and by how much at least its score must lead."""
+    """The class to reach, and the least lead of its score over every other class."""
 
     target: int
     lead: float
@@ -55,10 +55,10 @@ class Aim:
 
 
 def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
-    """A cheap change that the soft model gives to the target, from responsibilities A, (P,).
+    """A cheap change after which the soft model predicts the target; A : (P,) responsibilities.
 
-    The target is to gain on the strongest rival; where that lets another one win, on a mixture of
-    rivals that every such failure shifts towards the one that won.
+    The gain is measured against the strongest rival. If another class wins instead, it is
+    measured against a mixture of rivals, which each such failure shifts towards the winner.
     """
     form = moves.form
     best, best_cost, multiplier = None, np.inf, 1e-3
@@ -88,8 +88,8 @@ def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
 
 
 class _Reached(NamedTuple):
-    """The cheapest change found that reaches the target, or the one that came nearest to it with
-    the rival that stood in the way."""
+    """The cheapest change found that reaches the target, or else the one that came nearest, with
+    the rival that wins there."""
 
     is_reached: bool
     change: Change
@@ -119,7 +119,7 @@ def _least_multiplier(moves: Moves, aim: Aim, norm: float, h: FloatArray, start:
         low, high, before = high, STEP * high, float(margins.min())
     if reached is None:
         return _Reached(False, missed, start, rival)
-    if low == 0.0:  # met at once: downwards until it is not
+    if low == 0.0:  # reached at the first multiplier: go down until it is not
         for _ in range(STEPS_UP):
             change, margins = at(high / STEP)
             if margins.min() < aim.lead:

@@ -1,12 +1,12 @@
-"""The values of one column at which the answer flips, all of them, with the rest of the row held.
+"""Thresholds: all values of one column at which the prediction changes, the rest of the row fixed.
 
 Between two knots every plane's score is linear in the column, so every class's score is a mean of
-soft-ORs of lines: convex. Convexity proves where no flip can be. On an interval [a, b] a class's
-score lies below its chord and above its tangents at both ends, and its slope between those at the
-ends. So two classes cannot cross where those bounds keep them apart, cross at most once where
-their difference only rises or only falls (then SciPy's ``brentq`` finds it), and otherwise the
-interval is halved. Beyond the last knot of a straight line the search goes on in doubling steps
-until the winner's tangent outruns every rival's steepest plane for good.
+soft-ORs of lines: convex. On an interval [a, b] a class's score lies below its chord and above its
+tangents at both ends, and its slope lies between those at the ends. Two classes cannot cross where
+these bounds keep them apart. They cross at most once where their difference is monotone; SciPy's
+``brentq`` finds that root. Otherwise the interval is halved. Beyond the last knot of a straight
+line the search continues in doubling steps until the winner's tangent rises at least as fast as
+every rival's steepest plane.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_DOUBLINGS = 60
 @dataclass(frozen=True)
 class Stretch:
     """low, high : an interval of the column, or None and None for a category;  level : its level
-    label : the answer throughout"""
+    label : the predicted class there"""
 
     low: float | None
     high: float | None
@@ -43,10 +43,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """column, value : the column and the row's cell in it;  label : the answer as it is
-    stretches : the answers along the column, in order (or by level)
-    flips : the values at which the answer changes
-    missing : the answer if the cell were missing
+    """column, value : the column and the row's cell in it;  label : the predicted class
+    stretches : the predictions along the column, in order (or by level)
+    flips : the values at which the prediction changes
+    missing : the prediction for a missing cell
     """
 
     column: str
@@ -60,8 +60,8 @@ class Thresholds:
         return frame_of([asdict(one) for one in self.stretches], ["low", "high", "level", "label"])
 
     def to_dict(self) -> dict[str, Any]:
-        told: dict[str, Any] = plain(asdict(self))
-        return told
+        facts: dict[str, Any] = plain(asdict(self))
+        return facts
 
     def to_html(self) -> str:
         return html_of("thresholds", [self._table()])
@@ -82,7 +82,7 @@ class Thresholds:
 
 
 def thresholds(model: GeometricMixture, x: Any, column: Any) -> Thresholds:
-    """Where the answer flips along ``column`` while the rest of the row ``x`` is held.
+    """Where the prediction changes along ``column`` while the rest of the row ``x`` is fixed.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class _Line:
         return rest
 
     def flips(self) -> tuple[tuple[float, ...], list[int]]:
-        """Values where the answer changes, and the answers between them (codes)."""
+        """Values where the prediction changes, and the predictions between them (codes)."""
         base, knots = self.base, self.shape.knots
         roots: list[float] = []
         for i, (a, b) in enumerate(pairwise(knots)):
@@ -158,19 +158,19 @@ class _Line:
         return _Piece(self.form, Z, slope, float(at), float(a), float(b))
 
     def _ray(self, Z: FloatArray, slope: FloatArray, start: float, sign: int) -> list[float]:
-        """Roots from ``start`` outwards, until nothing can change any more."""
+        """Roots from ``start`` outwards, until no further change is possible."""
         roots: list[float] = []
         step, near = self.shape.scale, 0.0
         for _ in range(MOST_DOUBLINGS):
             ends = sorted((start + sign * near, start + sign * (near + step)))
             roots += self._piece(Z, slope, start, *ends).roots()
             near, step = near + step, 2.0 * step
-            if self._is_settled(Z + sign * near * slope, sign * slope):
+            if self._is_final(Z + sign * near * slope, sign * slope):
                 break
         return roots
 
-    def _is_settled(self, Z: FloatArray, slope: FloatArray) -> bool:
-        """Whether the winner's tangent rises at least as fast as every rival ever will."""
+    def _is_final(self, Z: FloatArray, slope: FloatArray) -> bool:
+        """Whether the winner's tangent rises at least as fast as every rival's steepest plane."""
         S, rate = _scores_and_slopes(self.form, Z, slope)
         winner = int(S.argmax())
         planes = self.form.planes
@@ -182,7 +182,7 @@ class _Line:
     def _true_flips(
         self, base: FloatArray, roots: FloatArray
     ) -> tuple[tuple[float, ...], list[int]]:
-        """Of all crossings those where the winner changes; asked half-way between crossings."""
+        """The crossings where the winner changes, evaluated half-way between crossings."""
         probes = _between(roots, self.shape)
         Z = base + self.shape(probes)
         winners = [int(_scores(self.form, z).argmax()) for z in Z]
@@ -223,10 +223,10 @@ class _Piece:
         """Crossings of any two classes that may both win somewhere on the piece."""
         found: list[float] = []
         start, end = self.values(self.a), self.values(self.b)
-        self._walk(self.a, self.b, start, end, None, 0, found)
+        self._find(self.a, self.b, start, end, None, 0, found)
         return found
 
-    def _walk(
+    def _find(
         self, a: float, b: float, at_a: Any, at_b: Any, pairs: Any, depth: int, found: list[float]
     ) -> None:
         if not b > a:
@@ -253,11 +253,11 @@ class _Piece:
             return
         middle = a / 2.0 + b / 2.0
         if depth >= MOST_HALVINGS or not a < middle < b:
-            found.append(middle)  # a touch, or two crossings closer than floats can tell
+            found.append(middle)  # a touch, or two crossings closer than the precision
             return
         at_middle = self.values(middle)
-        self._walk(a, middle, at_a, at_middle, open_pairs, depth + 1, found)
-        self._walk(middle, b, at_middle, at_b, open_pairs, depth + 1, found)
+        self._find(a, middle, at_a, at_middle, open_pairs, depth + 1, found)
+        self._find(middle, b, at_middle, at_b, open_pairs, depth + 1, found)
 
     def _difference(self, c: int, k: int) -> Callable[[float], float]:
         def difference(x: float) -> float:
@@ -273,7 +273,7 @@ class _Piece:
         if difference(b) == 0.0:
             return b
         if (difference(a) > 0.0) == (difference(b) > 0.0):
-            return b  # one end was zero but for rounding
+            return b  # one end is zero up to rounding
         return float(brentq(difference, a, b, xtol=1e-15 * max(abs(a), abs(b), 1e-300), rtol=1e-14))
 
 

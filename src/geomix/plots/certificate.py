@@ -55,8 +55,10 @@ class CertificateDisplay:
 
     @property
     def edges(self) -> FloatArray:
-        """Of the bins: up to the radius that 99 % of the rows stay below."""
-        most = float(np.quantile(self.radius, 0.99))
+        """Of the bins: up to the radius that 99 % of the rows stay below; rows with an infinite
+        radius are in the last bin."""
+        finite = self.radius[np.isfinite(self.radius)]
+        most = float(np.quantile(finite, 0.99)) if len(finite) else 1.0
         return np.linspace(0.0, most if most > 0.0 else 1.0, BINS + 1)
 
     def frame(self) -> Any:

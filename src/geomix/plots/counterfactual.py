@@ -10,8 +10,8 @@ import numpy as np
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import pairless
 from geomix.explain.cells import encoded_row, model_schema
+from geomix.geometry.constraints import unit_sizes
 from geomix.geometry.counterfactual import Counterfactual, counterfactual
-from geomix.geometry.freedom import unit_sizes
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame

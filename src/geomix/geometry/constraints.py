@@ -1,7 +1,7 @@
-"""What of a row may change, and by how much a change counts.
+"""Constraints: which cells of a row may change, and the unit in which a change is measured.
 
 Numbers move within limits, categories to other levels, missing cells stay missing. A number's
-change is counted in units of ``scale`` (by default the standard deviation of its column in
+change is measured in units of ``scale`` (default: the standard deviation of its column in
 training), a change of level as one unit.
 """
 
@@ -21,10 +21,10 @@ from geomix.table.columns import plain_label
 
 
 @dataclass(frozen=True, eq=False)
-class Freedom:
+class Constraints:
     """low, high : (n_columns,) limits of the numbers, in their own units; equal where fixed
-    levels : codes that a category may have, by column, with the one it has
-    scale : (n_columns,) what counts as one unit of a number's change
+    levels : codes that a category may take, by column, including its present one
+    scale : (n_columns,) one unit of a number's change
     """
 
     low: FloatArray
@@ -32,13 +32,13 @@ class Freedom:
     levels: dict[int, list[float]]
     scale: FloatArray
 
-    def only(self, row: FloatArray, columns: Iterable[int]) -> Freedom:
-        """The same with every other column fixed."""
+    def only(self, row: FloatArray, columns: Iterable[int]) -> Constraints:
+        """The same constraints with every other column fixed."""
         free = set(columns)
         fixed = np.array([j not in free for j in range(len(row))])
         low, high = np.where(fixed, row, self.low), np.where(fixed, row, self.high)
         levels = {j: codes if j in free else [row[j]] for j, codes in self.levels.items()}
-        return Freedom(low, high, levels, self.scale)
+        return Constraints(low, high, levels, self.scale)
 
     @property
     def moves_levels(self) -> bool:
@@ -46,7 +46,7 @@ class Freedom:
 
 
 def unit_sizes(model: GeometricMixture, form: Additive, scale: Any) -> FloatArray:
-    """One unit of each number: the training deviation (None), or as a dict by column says."""
+    """One unit of each number: its training deviation, or ``scale[column]`` where given."""
     sizes = np.array([shape.scale for shape in form.shapes])
     for column, size in (scale or {}).items():
         j = column_place(model, column)
@@ -56,7 +56,7 @@ def unit_sizes(model: GeometricMixture, form: Additive, scale: Any) -> FloatArra
     return sizes
 
 
-def freedom(
+def read_constraints(
     model: GeometricMixture,
     form: Additive,
     row: FloatArray,
@@ -66,14 +66,14 @@ def freedom(
     decrease_only: Any = (),
     ranges: Mapping[Any, Any] | None = None,
     scale: Mapping[Any, float] | None = None,
-) -> Freedom:
-    """What the user lets change of an encoded row."""
+) -> Constraints:
+    """The user's constraints for one encoded row."""
     schema = model_schema(model)
     low, high = np.full(len(row), -np.inf), np.full(len(row), np.inf)
     levels: dict[int, list[float]] = {}
     for j, column in enumerate(schema.columns):
         if column.kind == "category":
-            # The pooled level has no label of its own that a row could be given.
+            # "(other)" is not a value that a row can take.
             levels[j] = sorted({*map(float, range(len(column.levels))), float(row[j])})
     _limit(model, row, ranges or {}, low, high, levels)
     for j in _numbers(model, increase_only, "increase_only"):
@@ -90,7 +90,7 @@ def freedom(
             f"Column {model.columns[j]!r} may lie between {low[j]:g} and {high[j]:g} only, which "
             "leaves it no value; widen ranges, or take it out of increase_only or decrease_only."
         )
-    return Freedom(low, high, levels, unit_sizes(model, form, scale))
+    return Constraints(low, high, levels, unit_sizes(model, form, scale))
 
 
 def _limit(
@@ -125,6 +125,6 @@ def _numbers(model: GeometricMixture, columns: Any, parameter: str) -> list[int]
         if model_schema(model).is_category[j]:
             raise ValueError(
                 f"Column {model.columns[j]!r} is a category, which has no order; {parameter} takes "
-                "numbers. To name allowed levels use ranges."
+                "numbers. To restrict its levels use ranges."
             )
     return places

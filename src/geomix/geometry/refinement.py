@@ -1,11 +1,9 @@
-"""Changes of a row made exact: the nearest one within the linear pieces that it lies in.
+"""Exact refinement of a change: the nearest one within the linear pieces that it lies in.
 
-Where it starts: for numbers of a linear model one convex program for each plane of the target,
-whose points the soft model agrees with; else the search over segments (``geometry/search.py``).
-How it
-goes on: the margins are replaced by their tangents, which are exact but for the curvature of the
-soft-OR, the nearest point that fulfils those is taken, and pulled back towards the last valid one
-as far as the soft model asks; again and again, until that gains nothing.
+Starting points: for numbers of a linear model, one convex program per plane of the target;
+otherwise the search over segments (``geometry/search.py``). Then repeat: replace the margins by
+their tangents, take the nearest point that satisfies those, and move back towards the last valid
+point until the soft model agrees. Stop when that gains nothing.
 """
 
 from __future__ import annotations
@@ -20,20 +18,20 @@ from geomix.geometry.moves import Change, Moves
 from geomix.geometry.projection import nearest_point
 from geomix.geometry.search import Aim, search
 
-POLISH_STEPS = 8
+REFINE_STEPS = 8
 MOST_STARTS = 6
-MOST_POLISHED = 3
+MOST_REFINED = 3
 
 
 def best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
-    """The cheapest of what several starts lead to, each made exact within its segments."""
+    """The cheapest change from several starting points, each refined within its segments."""
     stay = moves.cheapest(np.zeros(len(moves.values)), 0.0, 2.0)
     if aim.is_met(moves.form, moves.scores(stay)):
         return stay
     best: Change | None = None
     cost = np.inf
     for start in _from_planes(moves, aim, norm):
-        change = polished(moves, aim, norm, start)
+        change = refined(moves, aim, norm, start)
         if moves.cost(change, norm) < cost:
             best, cost = change, moves.cost(change, norm)
     if best is not None:
@@ -42,8 +40,8 @@ def best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
         search(moves, aim, metric, A) for A in _starts(moves, aim) for metric in sorted({2.0, norm})
     ]
     reached = sorted((one for one in found if one), key=lambda one: moves.cost(one, norm))
-    for start in reached[:MOST_POLISHED]:
-        change = polished(moves, aim, norm, start)
+    for start in reached[:MOST_REFINED]:
+        change = refined(moves, aim, norm, start)
         if moves.cost(change, norm) < cost:
             best, cost = change, moves.cost(change, norm)
     return best
@@ -62,7 +60,7 @@ def _from_planes(moves: Moves, aim: Aim, norm: float) -> list[Change]:
     slopes = moves.slopes(stay.segments)
     low, high = moves.cell_low[stay.segments], moves.cell_high[stay.segments]
     Z = moves.scores(stay) - stay.t @ slopes
-    # A little more than is asked, so that the solver's rounding leaves a valid start.
+    # A slightly larger lead, so that the start stays valid despite the solver's rounding.
     lead = aim.lead + 1e-7 * (1.0 + float(np.abs(Z).max()))
     lead += max(soft_slack(form, k) for k in range(form.planes.n_classes))
     found = plane_programs(form, Z, slopes.T, aim.target, norm, low, high, -lead)
@@ -71,14 +69,14 @@ def _from_planes(moves: Moves, aim: Aim, norm: float) -> list[Change]:
         key=lambda t: float(np.linalg.norm(t, norm)),
     )
     changes = [
-        _settled(moves, stay.segments, moves.columns, np.clip(t, low, high), stay)
+        _in_segments(moves, stay.segments, moves.columns, np.clip(t, low, high), stay)
         for t in points[:MOST_STARTS]
     ]
     return [one for one in changes if aim.is_met(form, moves.scores(one))]
 
 
 def _starts(moves: Moves, aim: Aim) -> list[FloatArray]:
-    """Responsibilities to set out with: those of the row, and each plane of the target alone."""
+    """Responsibilities to start from: those of the row, and each plane of the target alone."""
     form = moves.form
     planes = form.planes
     A = planes.pooled(moves.Z[None, :], form.sharpness)[1][0]
@@ -93,12 +91,10 @@ def _starts(moves: Moves, aim: Aim) -> list[FloatArray]:
     return starts[1:] if len(own) <= MOST_STARTS else starts
 
 
-def polished(moves: Moves, aim: Aim, norm: float, change: Change) -> Change:
+def refined(moves: Moves, aim: Aim, norm: float, change: Change) -> Change:
     """The nearest change within the linear pieces that ``change`` lies in.
 
-    Levels stay. In turn the margins are replaced by their tangents (exact but for the curvature of
-    the soft-OR), the nearest point that fulfils those is taken, and pulled back towards the last
-    valid one as far as the soft model asks.
+    Levels stay fixed.
     """
     segments, form = change.segments, moves.form
     free = np.flatnonzero(moves.cell_high[segments] > moves.cell_low[segments])
@@ -108,21 +104,21 @@ def polished(moves: Moves, aim: Aim, norm: float, change: Change) -> Change:
     low, high = moves.cell_low[segments][free], moves.cell_high[segments][free]
     base = moves.scores(change) - change.t[free] @ slopes
     t = change.t[free]
-    for _ in range(POLISH_STEPS):
+    for _ in range(REFINE_STEPS):
         target = _tangent_point(form, aim, base + t @ slopes, slopes, t, norm, low, high)
         if target is None:
             break
-        moved = _pulled_back(form, aim, base, slopes, t, target)
+        moved = _valid_point(form, aim, base, slopes, t, target)
         gain = np.linalg.norm(t, norm) - np.linalg.norm(moved, norm)
         if gain <= 0.0:
             break
         t = moved
         if gain <= 1e-9 * np.linalg.norm(t, norm):
             break
-    return _settled(moves, segments, free, t, change)
+    return _in_segments(moves, segments, free, t, change)
 
 
-def _settled(
+def _in_segments(
     moves: Moves, segments: IntArray, free: IntArray, t: FloatArray, before: Change
 ) -> Change:
     """The change with t in its free columns, each in the segment that holds it."""
@@ -150,7 +146,7 @@ def _tangent_point(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray | None:
-    """The nearest t whose margins, by their tangents at the present t, are wide enough."""
+    """The nearest t whose margins, by their tangents at the present t, are large enough."""
     planes = form.planes
     margins = aim.margins(form, Z)
     A = planes.pooled(Z[None, :], form.sharpness)[1][0]
@@ -165,7 +161,7 @@ def _tangent_point(
 def _bounded_nearest(
     G: FloatArray, h: FloatArray, norm: float, low: FloatArray, high: FloatArray
 ) -> FloatArray | None:
-    """The nearest point; limits are brought in only where a point without them breaks them."""
+    """The nearest point; a limit is added only once a point without it violates it."""
     if norm != 2.0:
         return nearest_point(G, h, norm, low, high).point
     held = (low > 0.0) | (high < 0.0)
@@ -181,7 +177,7 @@ def _bounded_nearest(
     return None
 
 
-def _pulled_back(
+def _valid_point(
     form: Additive,
     aim: Aim,
     base: FloatArray,
@@ -189,7 +185,7 @@ def _pulled_back(
     valid: FloatArray,
     to: FloatArray,
 ) -> FloatArray:
-    """The point nearest to ``to`` on the way from a valid point that is valid still."""
+    """The valid point nearest to ``to`` on the line from a valid point."""
     start, rise = base + valid @ slopes, (to - valid) @ slopes
 
     def excess(part: float) -> float:
@@ -200,6 +196,6 @@ def _pulled_back(
     if excess(0.0) <= 0.0:
         return valid
     part = brentq(excess, 0.0, 1.0, xtol=1e-12)
-    while excess(part) < 0.0:  # the root is one to rounding: a little to the valid side of it
+    while excess(part) < 0.0:  # the root is rounded: move to its valid side
         part -= 1e-12 + 1e-9 * part
     return valid + max(part, 0.0) * (to - valid)

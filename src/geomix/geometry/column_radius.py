@@ -1,13 +1,13 @@
-"""Certified radii of curves and committees: by what columns may take off a margin.
+"""Certified radii of curves and ensembles, from the most that each column can take off a margin.
 
 Norms 1 and 2: the bound of the distance to each rival class (``bounds.py``), with every number free
-and all else held. Norm inf: for the class c and a rival k moving column j within r takes at most
+and everything else fixed. Norm inf: for class c and rival k, moving column j within r takes at most
 
     max over |t| <= r of  mean over members of max_{q of k} dF_qj
                           - mean over members of min_{p of c} dF_pj
 
-off s_c - s_k. That is convex between knots, so its largest value lies at knots or at the ends; the
-sum over columns grows with r, and the largest r that leaves a margin is found by halving.
+off s_c - s_k. That function is convex between knots, so its maximum is at a knot or an end. The sum
+over columns grows with r, and bisection finds the largest r that leaves a margin.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive
 from geomix.explain.shapes import NumberShape
 from geomix.geometry.bounds import ROUNDING, bound_against, member_extreme
-from geomix.geometry.freedom import Freedom
+from geomix.geometry.constraints import Constraints
 from geomix.geometry.moves import moves_of
 from geomix.geometry.search import class_scores
 
-LARGEST_RADIUS = 1e6
+LARGEST_RADIUS = 1e6  # in units of scale; the search for a radius ends here
 HALVINGS = 50
 
 
 def radius_by_columns(
     form: Additive, row: FloatArray, code: int, norm: float, unit: FloatArray
 ) -> float:
-    """Radius within which no rival of class ``code`` can win the row."""
+    """Radius within which no rival of class ``code`` can be predicted."""
     rivals = [k for k in range(form.planes.n_classes) if k != code]
     if norm == np.inf:
         return _radius_inf(form, row, code, rivals, unit)
     limit = np.full(len(row), np.inf)
     held = {shape.column: [row[shape.column]] for shape in form.shapes if shape.kind == "category"}
-    moves = moves_of(form, row, Freedom(-limit, limit, held, unit))
-    return min(LARGEST_RADIUS, *(bound_against(moves, k, code, norm) for k in rivals))
+    moves = moves_of(form, row, Constraints(-limit, limit, held, unit))
+    return min(bound_against(moves, k, code, norm) for k in rivals)
 
 
 def _radius_inf(
     form: Additive, row: FloatArray, code: int, rivals: list[int], unit: FloatArray
 ) -> float:
     S = class_scores(form, form.scores(row[None, :])[0])
-    radius = LARGEST_RADIUS
+    radius = np.inf
     for k in rivals:
         margin = float(S[code] - S[k])
         margin -= ROUNDING * (1.0 + abs(margin))
-        radius = min(radius, _largest_radius(_falls(form, row, code, k, unit), margin, radius))
+        radius = min(radius, _largest_radius(_falls(form, row, code, k, unit), margin))
     return radius
 
 
 @dataclass(frozen=True, eq=False)
 class _Falls:
-    """How much moving one column by t, to one side, may take off the margin: linear between the
-    points t (ascending from 0) and after the last at slope ``after``."""
+    """The most that moving one column by t, to one side, takes off the margin: linear between the
+    points t (ascending from 0), and with slope ``after`` beyond the last."""
 
     t: FloatArray
     fall: FloatArray
@@ -77,7 +77,7 @@ class _Falls:
 def _falls(
     form: Additive, row: FloatArray, code: int, rival: int, unit: FloatArray
 ) -> list[list[_Falls]]:
-    """Both sides of every number that is there."""
+    """Both sides of every number that is not missing."""
     made = []
     for j, shape in enumerate(form.shapes):
         if isinstance(shape, NumberShape) and not np.isnan(row[j]):
@@ -100,19 +100,21 @@ def _side(
     return _Falls(sign * (points - x) / unit, fall[:-1], float(fall[-1]))
 
 
-def _largest_radius(falls: list[list[_Falls]], margin: float, most: float) -> float:
-    """The largest r whose fall leaves a margin; that fall only grows with r."""
+def _largest_radius(falls: list[list[_Falls]], margin: float) -> float:
+    """The largest r that leaves a margin; the fall grows with r."""
     if margin <= 0.0:
         return 0.0
 
     def fall(r: float) -> float:
         return sum(max(side.largest(r) for side in sides) for sides in falls)
 
-    if fall(most) < margin:
-        return most
-    low, high = 0.0, most
+    if fall(LARGEST_RADIUS) < margin:
+        every = [side for sides in falls for side in sides]
+        grows = any(side.after > 0.0 or side.t[-1] > LARGEST_RADIUS for side in every)
+        return LARGEST_RADIUS if grows else np.inf
+    low, high = 0.0, LARGEST_RADIUS
     for _ in range(HALVINGS):
-        # In proportion first: radii lie many powers of ten below ``most``.
+        # Geometric means first: radii lie many powers of ten below the largest.
         middle = np.sqrt(low * high) if low > 0.0 else high / 16.0
         low, high = (middle, high) if fall(middle) < margin else (low, middle)
         if high - low <= 1e-6 * high:
