@@ -1,6 +1,6 @@
 """Bad, odd and extreme input: a clear error, or exactly the answer that was promised.
 
-Letters and numbers in the comments (A5, C15) are the rows of the table of promises.
+Letters and numbers in the comments (A5, C15) are the cases of docs/promises.md.
 """
 
 import datetime

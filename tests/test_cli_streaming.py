@@ -475,7 +475,7 @@ MEMORY = """
 import sys
 from geomix.cli import main
 from geomix.tablefile import byte_source
-source.CHUNK = 2**20  # so that the small file too has more than one block
+byte_source.CHUNK = 2**20  # so that the small file too has more than one block
 code = main(sys.argv[1:])
 with open("/proc/self/status") as status:
     peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
@@ -495,6 +495,21 @@ def test_ten_times_the_rows_take_no_more_memory(many_rows, tmp_path):
         assert ran.returncode == 0, ran.stderr
         peaks[k] = int(ran.stderr)
     # In memory 270,000 more rows of ten columns would take some 200 MB.
+    assert peaks[10] < peaks[1] + 40
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's VmHWM")
+def test_predict_takes_no_more_memory_for_ten_times_the_rows(many_rows, run, tmp_path):
+    model = tmp_path / "m.geomix"
+    assert run("fit", many_rows / "1.csv", "--target", "y", "-o", model, *QUICK).code == 0
+    peaks = {}
+    for k in (1, 10):
+        given = [model, many_rows / f"{k}.csv", "-o", tmp_path / f"{k}.csv", "--quiet"]
+        ran = subprocess.run([sys.executable, "-c", MEMORY, "predict", *map(str, given)],
+                             capture_output=True, text=True, check=False)  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        peaks[k] = int(ran.stderr)
     assert peaks[10] < peaks[1] + 40
 
 

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import threading
 
 import joblib
 import numpy as np
@@ -166,6 +167,24 @@ def routing():
 
 
 @pytest.mark.usefixtures("routing")
+def test_an_answer_during_a_fit_is_of_the_old_model_or_of_the_new_one(iris):
+    X, y = iris
+    labels = [y, np.roll(y, 50)]
+    expected = [quick().fit(X, one).predict_proba(X) for one in labels]
+    clf = quick().fit(X, y)
+
+    def fit_by_turns():
+        for turn in range(20):
+            clf.fit(X, labels[turn % 2])
+
+    thread = threading.Thread(target=fit_by_turns)
+    thread.start()
+    while thread.is_alive():
+        found = clf.predict_proba(X)
+        assert any(np.array_equal(found, one) for one in expected)
+    thread.join()
+
+
 def test_weights_are_routed_through_a_pipeline(iris, rng):
     X, y = iris
     weight = rng.integers(0, 3, 150)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
+import shutil
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -369,6 +373,49 @@ def test_threads_share_a_scorer_and_get_the_right_rows():
     print(f"{sum(n_scored):,} rows scored by two threads, {len(wrong)} of them wrong")
     assert min(n_scored) > 0
     assert wrong == []
+
+
+def test_eight_threads_predict_the_bits_of_one():
+    model = some_model("fourier")
+    X = np.random.default_rng(0).standard_normal((4000, 13))
+    expected = model.predict_proba(X)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(model.predict_proba, [X] * 24))
+    assert all(np.array_equal(one, expected) for one in found)
+
+
+def test_a_million_threads_are_asked_for_and_no_bit_changes(monkeypatch):
+    model = some_model("fourier")
+    X = np.random.default_rng(0).standard_normal((30_000, 13))
+    expected = model.predict_proba(X)
+    monkeypatch.setenv("GEOMIX_NUM_THREADS", "1000000")
+    assert np.array_equal(model.predict_proba(X), expected)
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or shutil.which("cc") is None, reason="needs a compiler for x86"
+)
+def test_denormals_that_another_library_switched_off_change_no_bit(tmp_path, monkeypatch):
+    """As after loading a library that was built with -ffast-math."""
+    source, library = tmp_path / "flush.c", tmp_path / "flush.so"
+    source.write_text(
+        "#include <xmmintrin.h>\n"
+        "unsigned swap(unsigned to) { unsigned old = _mm_getcsr(); _mm_setcsr(to); return old; }\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    swap = ctypes.CDLL(str(library)).swap
+    monkeypatch.setenv("GEOMIX_NUM_THREADS", "1")  # the setting is that of a thread
+    X = np.random.default_rng(0).standard_normal((500, 13))
+    X[::7, 3] = 5e-310
+    for kind in ("linear", "fourier", "spline"):
+        model = some_model(kind)
+        expected = model.predict_proba(X)
+        usual = swap(0x9FC0)  # results and operands below the smallest normal number are zero
+        try:
+            found = model.predict_proba(X)
+        finally:
+            swap(usual)
+        assert np.array_equal(found, expected)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -59,7 +59,7 @@ def probabilities_of(model, cells):
 def same_answer(browser, model):
     np.testing.assert_allclose(
         browser.run("geomix.probabilities()"),
-        probabilities_of(model, browser.run("geomix.explain.cells()")),
+        probabilities_of(model, browser.run("geomix.cells()")),
         atol=1e-9,
     )
 
@@ -80,7 +80,7 @@ def test_every_row_and_every_control_gives_what_python_gives(browser, tmp_path, 
             "menu.dispatchEvent(new Event('change')); })()"
         )
         cells = [None if np.isnan(cell) else cell for cell in encoded[place]]
-        assert page.run("geomix.explain.cells()") == cells
+        assert page.run("geomix.cells()") == cells
         same_answer(page, model)
     n_controls = page.run("document.querySelectorAll('#controls input, #controls select').length")
     for i in range(n_controls):
@@ -97,7 +97,7 @@ def test_every_row_and_every_control_gives_what_python_gives(browser, tmp_path, 
         )
         same_answer(page, model)
     said = page.run("document.querySelector('#answer .label').textContent")
-    P = probabilities_of(model, page.run("geomix.explain.cells()"))
+    P = probabilities_of(model, page.run("geomix.cells()"))
     assert said == str(model.classes[P.argmax()])
     assert page.problems == []
     assert page.requests == [(tmp_path / "report.html").as_uri()]
@@ -107,10 +107,10 @@ def test_the_keyboard_moves_a_slider(browser, tmp_path):
     model, X, y = fitted("several")
     page = opened(browser, model, X, y, tmp_path / "report.html")
     page.run("document.querySelector('#controls input[type=range]').focus()")
-    before = page.run("geomix.explain.cells()")
+    before = page.run("geomix.cells()")
     for _ in range(3):
         page.press("ArrowRight", 39)
-    after = page.run("geomix.explain.cells()")
+    after = page.run("geomix.cells()")
     moved = [j for j, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
     assert moved == [page.run("reading.order[0]")]
     assert after[moved[0]] > before[moved[0]]
@@ -131,10 +131,10 @@ def test_every_control_has_a_name_for_those_who_hear_the_page(browser, tmp_path)
 def test_the_nearest_row_of_another_class_is_one_and_as_far_as_said(browser, tmp_path):
     model, X, y = fitted("several")
     page = opened(browser, model, X, y, tmp_path / "report.html", n_counterfactuals=4)
-    before, label = page.run("geomix.explain.cells()"), page.run("answer(model, state.cells).code")
+    before, label = page.run("geomix.cells()"), page.run("answer(model, state.cells).code")
     told = page.run("state.row.counterfactual")
     page.run("document.querySelector('#reasons button').click()")
-    after = page.run("geomix.explain.cells()")
+    after = page.run("geomix.cells()")
     assert probabilities_of(model, after).argmax() != label
     distance = np.linalg.norm((np.array(after) - before) / page.run("units"))
     assert distance == pytest.approx(told["distance"], rel=1e-6)
