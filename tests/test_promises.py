@@ -12,13 +12,13 @@ NAMED = re.compile(r"`(test_\w+)::(test_\w+)`")
 CASE = re.compile(r"^\| ([A-GN])(\d+) \|", re.MULTILINE)
 
 
-def tests_of(path):
+def functions_of(path):
     nodes = ast.walk(ast.parse(path.read_text()))
     return {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
 
 
 def test_every_test_named_on_the_page_exists():
-    modules = {path.stem: tests_of(path) for path in TESTS.rglob("test_*.py")}
+    modules = {path.stem: functions_of(path) for path in TESTS.rglob("test_*.py")}
     named = NAMED.findall(PAGE.read_text())
     assert len(named) > 200
     assert [f"{m}::{t}" for m, t in named if t not in modules.get(m, ())] == []
