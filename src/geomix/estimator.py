@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import difflib
+import functools
 import inspect
 import numbers
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -41,6 +43,24 @@ from geomix.training.settings import PAPER, Settings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def _forwarded(
+    method: Callable[Concatenate[GeometricMixture, Arguments], Result],
+) -> Callable[Concatenate[GeometricMixtureClassifier, Arguments], Result]:
+    """A method of the model as a method of the fitted estimator."""
+
+    @functools.wraps(method)
+    def forward(
+        self: GeometricMixtureClassifier, /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        check_is_fitted(self)
+        return method(self.model_, *args, **kwargs)
+
+    return forward
 
 
 class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -145,15 +165,17 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     >>> clf = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y)
     >>> clf.predict(X[:2])
     array([0, 0])
+    >>> clf.counterfactual(X.iloc[0], target=1).status
+    'found'
     """
 
-    classes_: Any
+    classes_: NDArray[Any]
     model_: GeometricMixture
     history_: History
     n_iter_: int
     n_planes_: IntArray
     n_features_in_: int
-    feature_names_in_: Any
+    feature_names_in_: NDArray[Any]
 
     def __init__(
         self,
@@ -224,7 +246,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         super().set_params(**params)
         return self
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -233,7 +255,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> GeometricMixtureClassifier:
+    ) -> Self:
         """Learn from rows ``X`` with labels ``y``.
 
         With ``X_val`` and ``y_val`` those rows choose, stop and calibrate, and no row of ``X``
@@ -245,7 +267,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             if X_val is not None or y_val is not None:
                 raise ValueError("X_val and y_val need rows in the host's memory.")
             labels, weight = map(array_api.to_numpy_if_foreign, (y, sample_weight))
-            return fit_estimator(self, ArraySource(X, labels, weight))
+            fit_estimator(self, ArraySource(X, labels, weight))
+            return self
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
@@ -301,9 +324,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 )
         return self.take_over(shadow, model, history, len(rows))
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> GeometricMixtureClassifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch of a stream.
 
         The first batch is fitted as a table, and decides columns, scale, lift, number of planes,
@@ -366,6 +387,14 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         """How far each plane carries its class, (n_rows, n_planes); one per class in sum."""
         return self._answer("responsibilities", X)
 
+    explain_global = _forwarded(GeometricMixture.explain_global)
+    explain_local = _forwarded(GeometricMixture.explain_local)
+    counterfactual = _forwarded(GeometricMixture.counterfactual)
+    rules = _forwarded(GeometricMixture.rules)
+    certify = _forwarded(GeometricMixture.certify)
+    report = _forwarded(GeometricMixture.report)
+    save = _forwarded(GeometricMixture.save)
+
     @property
     def coef_(self) -> FloatArray:
         """Weights of every plane over the raw columns, (n_planes, n_columns); linear lift only."""
@@ -404,7 +433,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def take_over(
         self, shadow: Any, model: GeometricMixture, history: Any, n_rows: int | None = None
-    ) -> GeometricMixtureClassifier:
+    ) -> Self:
         """Become fitted, in one step: with a model, and with the columns that a copy has read.
 
         n_rows : of a fit, which the model then remembers; None where it goes on as it is.

@@ -11,7 +11,7 @@ this object alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from geomix.core.lifts import Lift, Standardize, short
 from geomix.core.planes import Planes
 from geomix.core.predictors import Predictor, Scorer, TableScorer
 from geomix.table.one_hot import Expand
+from geomix.table.printing import Facts, shortened, some
 from geomix.table.row_views import all_rows, blocks
 from geomix.table.schema import Schema, numeric_schema
 from geomix.table.sparse_rows import checked_csr, is_sparse
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from geomix.geometry.thresholds import Thresholds
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GeometricMixture:
     """Every class a soft union of regions, each region owned by one plane.
 
@@ -206,65 +207,195 @@ class GeometricMixture:
 
     # --- reading: each is a function of its own module, imported when it is asked for ---
 
-    def explain_global(self, X: Any = None, y: Any = None, **options: Any) -> GlobalExplanation:
-        """Plane cards, curves and findings: see ``global_explanation.explain_global``."""
+    def explain_global(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n_columns: int = 5,
+        ignore: Iterable[str] = (),
+    ) -> GlobalExplanation:
+        """Explain the model as a whole: a card for every plane, curves, and findings.
+
+        X, y : rows and their labels, for usage, importances and typical rows (``X``), purity,
+            calibration and errors (``y``); None explains the model alone
+        n_columns : strongest columns on each card
+        ignore : numbers of findings to leave out
+        """
         from geomix.explain.global_explanation import explain_global
 
-        return explain_global(self, X, y, **options)
+        return explain_global(self, X, y, n_columns=n_columns, ignore=ignore)
 
-    def explain_local(self, X: Any, **options: Any) -> LocalExplanation:
-        """Why rows were answered as they were: see ``local_explanation.explain_local``."""
+    def explain_local(
+        self,
+        X: Any,
+        *,
+        label: Any = None,
+        against: Any = None,
+        method: str = "auto",
+        n_orders: int = 32,
+        random_state: int = 0,
+    ) -> LocalExplanation:
+        """Explain the prediction of each row: what every column adds to the margin.
+
+        label : the class to explain; None: the most probable one of each row
+        against : the class to compare it with; None: the next most probable one
+        method : "exact" for linear and spline models. For a Fourier model "shapley", with standard
+            errors, or "gradient", the tangent; both are approximations. "auto" is "exact" where
+            possible, else "shapley"
+        n_orders, random_state : random orders of the columns for "shapley", and their seed
+        """
         from geomix.explain.local_explanation import explain_local
 
-        return explain_local(self, X, **options)
+        return explain_local(
+            self,
+            X,
+            label=label,
+            against=against,
+            method=method,
+            n_orders=n_orders,
+            random_state=random_state,
+        )
 
-    def counterfactual(self, x: Any, target: Any = None, **options: Any) -> Counterfactual:
-        """The nearest row of another class: see ``geometry.counterfactual``."""
+    def counterfactual(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        immutable: Any = (),
+        increase_only: Any = (),
+        decrease_only: Any = (),
+        ranges: Mapping[Any, Any] | None = None,
+        norm: str = "l2",
+        sparse: int | None = None,
+        scale: Mapping[Any, float] | None = None,
+    ) -> Counterfactual:
+        """The row nearest to ``x`` that the model gives to another class.
+
+        target : that class; None: any other
+        immutable, increase_only, decrease_only : columns by name or position
+        ranges : (lowest, highest) of a number, or the allowed levels of a category, by column
+        norm : "l2" or "l1"
+        sparse : most columns that may change; None: any number
+        scale : one unit of change of a number, by column; its standard deviation otherwise
+        """
         from geomix.geometry.counterfactual import counterfactual
 
-        return counterfactual(self, x, target, **options)
+        return counterfactual(
+            self,
+            x,
+            target,
+            immutable=immutable,
+            increase_only=increase_only,
+            decrease_only=decrease_only,
+            ranges=ranges,
+            norm=norm,
+            sparse=sparse,
+            scale=scale,
+        )
 
-    def certify(self, X: Any, norm: Any = 2, **options: Any) -> Certificates:
-        """Radii within which no answer changes: see ``geometry.certificate``."""
+    def certify(
+        self,
+        X: Any,
+        norm: Any = 2,
+        *,
+        method: str = "fast",
+        scale: Mapping[Any, float] | None = None,
+    ) -> Certificates:
+        """Radii around rows within which no prediction changes: proved lower bounds.
+
+        norm : 1, 2 or inf
+        method : "fast", or "exact" (linear lift), which gives larger radii and is slower
+        scale : one unit of change of a number, by column; its standard deviation otherwise
+        """
         from geomix.geometry.certificate import certify
 
-        return certify(self, X, norm, **options)
+        return certify(self, X, norm, method=method, scale=scale)
 
-    def probability_intervals(self, X: Any, errors: Any) -> ProbabilityIntervals:
-        """Probabilities under errors of measurement: see ``geometry.intervals``."""
+    def probability_intervals(self, X: Any, errors: Mapping[Any, float]) -> ProbabilityIntervals:
+        """Bounds of every probability when columns are measured with an error.
+
+        errors : largest error of a column in its own units, by name or position
+        """
         from geomix.geometry.intervals import probability_intervals
 
         return probability_intervals(self, X, errors)
 
     def thresholds(self, x: Any, column: Any) -> Thresholds:
-        """Values of a column at which the answer flips: see ``geometry.thresholds``."""
+        """Values of ``column`` at which the prediction changes while the rest of ``x`` is held."""
         from geomix.geometry.thresholds import thresholds
 
         return thresholds(self, x, column)
 
-    def rules(self, X: Any = None, y: Any = None, **options: Any) -> Rules:
-        """Regions as inequalities or boxes: see ``geometry.regions``."""
+    def rules(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        class_: Any = None,
+        planes: Iterable[int] | None = None,
+        max_terms: int | None = None,
+        digits: int = 3,
+    ) -> Rules:
+        """The regions as rules: inequalities (linear lift) or boxes (spline lift, needs ``X``).
+
+        X, y : rows and labels, for coverage, purity and errors
+        class_ : rules of this class only;  planes : positions of the planes; None: all
+        max_terms : most terms of an inequality;  digits : significant digits of its numbers
+        """
         from geomix.geometry.regions import rules
 
-        return rules(self, X, y, **options)
+        return rules(self, X, y, class_=class_, planes=planes, max_terms=max_terms, digits=digits)
 
-    def check_monotone(self, monotone: Any, X: Any = None) -> MonotoneCheck:
-        """Whether probabilities only rise or fall with columns: see ``geometry.monotone``."""
+    def check_monotone(self, monotonic_cst: Any, X: Any = None) -> MonotoneCheck:
+        """Whether probabilities only rise or only fall with columns: proved for every row.
+
+        monotonic_cst : as of the estimator;  X : rows among which to look for violations
+        """
         from geomix.geometry.monotone import check_monotone
 
-        return check_monotone(self, monotone, X)
+        return check_monotone(self, monotonic_cst, X)
 
     def compare(self, X_reference: Any, X_new: Any) -> Drift:
-        """Drift between two tables in the model's own cells: see ``drift.compare``."""
+        """Drift between two tables: shares of rows by plane and by column."""
         from geomix.explain.drift import compare
 
         return compare(self, X_reference, X_new)
 
-    def report(self, X: Any, y: Any, path: Any, **options: Any) -> None:
-        """Write one HTML file in which the model is alive: see ``geomix.report``."""
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        path: Any,
+        *,
+        X_new: Any = None,
+        title: str | None = None,
+        n_rows: int = 48,
+        n_counterfactuals: int = 24,
+        ignore: Iterable[str] = (),
+    ) -> None:
+        """Write an interactive report to one HTML file, atomically.
+
+        X, y : rows and labels that training has not seen
+        X_new : later rows, for the drift between them and ``X``
+        title : of the page
+        n_rows : rows of ``X`` that the file contains, readable by whoever has it; 0: none
+        n_counterfactuals : number of those rows that get a counterfactual
+        ignore : numbers of findings to leave out
+        """
         from geomix.report import report
 
-        report(self, X, y, path, **options)
+        report(
+            self,
+            X,
+            y,
+            path,
+            X_new=X_new,
+            title=title,
+            n_rows=n_rows,
+            n_counterfactuals=n_counterfactuals,
+            ignore=ignore,
+        )
 
     # --- editing: a new model, with the exact change ---
 
@@ -285,6 +416,31 @@ class GeometricMixture:
         from geomix.explain.editing import with_priors
 
         return with_priors(self, priors, before)
+
+    def __repr__(self) -> str:
+        return str(self._facts())
+
+    def _repr_html_(self) -> str:
+        return self._facts().to_html()
+
+    def _facts(self) -> Facts:
+        planes, n_members = self.planes, self.planes.n_members
+        counts = [
+            f"{shortened(str(label), 20)}: {n // n_members}"
+            for label, n in zip(self.classes.tolist(), planes.per_class.tolist(), strict=True)
+        ]
+        lift = f"{self.lift.kind}, {planes.weights.shape[1]} features"
+        lift += f", ensemble of {n_members}" if n_members > 1 else ""
+        facts: list[tuple[str, Any]] = [
+            ("planes per class", some(counts)),
+            ("lift", lift),
+            ("columns", some(self.columns)),
+            ("temperature", f"{self.temperature:.4g}, sharpness {self.sharpness:.4g}"),
+        ]
+        n_rows = (self.training or {}).get("n_rows")
+        facts += [] if n_rows is None else [("training rows", str(n_rows))]
+        title = f"GeometricMixture of {len(self.classes)} classes and {self.n_features} columns"
+        return Facts(title, tuple(facts))
 
     def _rows(self, X: Any) -> Any:
         if isinstance(X, Mapping):  # one row, by column name

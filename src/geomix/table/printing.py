@@ -44,6 +44,38 @@ class SmallTable:
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+@dataclass(frozen=True)
+class Facts:
+    """A title and a few named facts: what an object shows of itself."""
+
+    title: str
+    facts: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        lines = (f"  {name}: {printable(shown(fact))}" for name, fact in self.facts)
+        return "\n".join([printable(self.title), *lines])
+
+    def to_html(self) -> str:
+        """A ``<table>`` with everything escaped."""
+        caption = f"<caption>{html.escape(self.title)}</caption>"
+        body = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(shown(fact))}</td></tr>"
+            for name, fact in self.facts
+        )
+        return f'<div class="geomix-facts"><table>{caption}<tbody>{body}</tbody></table></div>'
+
+
+def some(names: Sequence[Any], n: int = 5) -> str:
+    """The first of many names, and how many more there are."""
+    first = ", ".join(shortened(str(name), CELL) for name in names[:n])
+    return first if len(names) <= n else f"{first} and {len(names) - n} more"
+
+
+def shortened(text: str, n: int) -> str:
+    """Text of at most ``n`` characters."""
+    return text if len(text) <= n else text[: n - 3] + "..."
+
+
 def shown(cell: Any) -> str:
     """A cell as text: numbers with four digits, nothing for None."""
     if cell is None:
@@ -61,8 +93,7 @@ def printable(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= CELL else text[: CELL - 3] + "..."
+    return shortened(printable(text), CELL)
 
 
 def html_of(name: str, tables: Sequence[SmallTable]) -> str:

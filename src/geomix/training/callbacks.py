@@ -7,22 +7,30 @@ Every iteration of the final training is one subtask; a callback may look at the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from geomix.training.history import Record
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Any) -> Any:
+    def _with_callbacks(method: Any) -> Any:
         return method
 
 
 __all__ = ["CallbackSupportMixin", "callback_watch", "with_callbacks"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: Method) -> Method:
+    """scikit-learn's decorator of ``fit``, with the type of what it decorates."""
+    return cast(Method, _with_callbacks(method))
 
 
 def callback_watch(

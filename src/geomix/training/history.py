@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from geomix.arrays import FloatArray
+from geomix.table.printing import Facts, shortened, some
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,10 @@ class Trial:
     adaptive: bool = False
 
 
-@dataclass
+CHOICE = 300  # characters of the choice, and of the first note, that a history shows of itself
+
+
+@dataclass(repr=False)
 class History:
     """Steps of the final training, candidates tried before it, why the winner won, and notes on
     every fallback.
@@ -79,6 +83,21 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, ready for JSON or ``pandas.DataFrame``."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return str(self._facts())
+
+    def _repr_html_(self) -> str:
+        return self._facts().to_html()
+
+    def _facts(self) -> Facts:
+        end = f", stopped by {self.stopped}" if self.stopped else ""
+        facts = [("final training", f"{self.n_iter} iterations{end}")]
+        facts += [("penalty", f"l2={self.l2:.4g}, shrink_to_mean={self.shrink_to_mean:.4g}")]
+        facts += [("candidates tried", str(len(self.trials)))] if self.trials else []
+        facts += [("choice", shortened(self.choice, CHOICE))] if self.choice else []
+        facts += [("notes", shortened(some(self.notes, 1), CHOICE))] if self.notes else []
+        return Facts("History", tuple(facts))
 
 
 def training_facts(
