@@ -344,9 +344,32 @@ def test_the_command_line_wins_over_the_recipe(trained, run, tmp_path):
     assert (tmp_path / "b.geomix").read_bytes() == (trained / "m.geomix").read_bytes()
 
 
+def test_names_of_the_recipe_are_parameters_as_all_others(trained, run, tmp_path):
+    config = written(tmp_path / "config.toml", "[parameters]\nsharpness = 8\nl2 = 0.01\n")
+    given = [
+        "fit",
+        trained / "rows.csv",
+        "--target",
+        "kind",
+        "--id",
+        "id",
+        "--config",
+        config,
+        *QUICK,
+    ]
+    ran = run(*given, "--set", "sharpness_start=2", "-o", tmp_path / "m.geomix")
+    assert ran.code == 0, ran.err
+    model = geomix.load(tmp_path / "m.geomix")
+    assert model.sharpness == 8.0
+    assert model.training["parameters"]["sharpness_start"] == 2.0
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        ("[parameters]\nsharpnes = 8", "no parameter 'sharpnes'; did you mean 'sharpness'?"),
+        ("[parameters]\nadvanced = 8", "is set by the names of its own fields"),
+        ("[parameters]\nsharpness = 0", "Got sharpness=0"),
         ("tarqet = 'y'", "no option 'tarqet'; did you mean 'target'?"),
         ("seed = 'a'", "seed"),
         ("drop = 3", "drop"),

@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits, make_classification
 
 import geomix
 import geomix.tablefile
-from geomix import SchemaError, fit_files
+from geomix import InvalidParameterError, Recipe, SchemaError, fit_files
 from geomix.out_of_core import files, sampling
 from geomix.out_of_core.fit import MemorySource, fit_estimator
 from geomix.out_of_core.part_reader import StoredRows
@@ -209,6 +209,15 @@ def test_a_spool_gives_back_what_it_was_given(rng, tmp_path):
                 assert np.array_equal(given.y, found.y)
                 assert np.array_equal(given.weight, found.weight)
         assert list(tmp_path.iterdir()) == []  # it has no name
+
+
+def test_names_of_the_recipe_may_stand_among_the_parameters(frame, tmp_path, small_batches):
+    pattern = written(frame, tmp_path)
+    clf = fit_files(pattern, "y", sample_weight="w", **SETTINGS, sharpness=8)
+    assert clf.model_.sharpness == 8.0
+    assert clf.advanced == Recipe(sharpness=8)
+    with pytest.raises(InvalidParameterError, match="'sharpnes'; did you mean 'sharpness'"):
+        fit_files(pattern, "y", sharpnes=8)
 
 
 def test_a_disk_that_is_too_small_is_refused_before_it_is_filled(tmp_path):

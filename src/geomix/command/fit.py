@@ -55,7 +55,7 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a parameter of GeometricMixtureClassifier, such as lift=linear (repeatable)",
+        help="a parameter of GeometricMixtureClassifier or Recipe: lift=linear (repeatable)",
     )
     parser.add_argument("--paper", action="store_true", help="the paper's recipe instead of ours")
     parser.add_argument("--single", action="store_true", help="numbers in float32: half the memory")
