@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 from geomix.cli import main
 
-QUICK = ["--set", "lift=linear", "--set", "n_planes=1", "--set", "l2=0.001"]
+QUICK = ["--force", "--set", "lift=linear", "--set", "n_planes=1", "--set", "l2=0.001"]
 
 
 @dataclass(frozen=True)

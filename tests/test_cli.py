@@ -69,7 +69,7 @@ def test_predict_answers_as_the_model_does_in_the_order_of_the_rows(trained, run
     np.testing.assert_array_equal(answers[[f"p_{c}" for c in model.classes]], P)
     np.testing.assert_array_equal(answers["probability"], P.max(axis=1))
     told = model.explain_local(frame)
-    assert answers["plane"].tolist() == [told.responsible(i)[0]["plane"] for i in range(len(P))]
+    assert answers["plane"].tolist() == [told.responsible(i)[0]["plane"] + 1 for i in range(len(P))]
 
 
 def test_explained_predictions_name_the_strongest_columns(trained, run):
@@ -227,13 +227,13 @@ def test_a_new_users_table_works_end_to_end(run, tmp_path):
     path = written(tmp_path / "flowers.csv", text.encode("utf-8-sig"))
     refused = run("fit", path, "--target", "kind", "-o", tmp_path / "m.geomix", "--id", "id")
     assert refused.code == 3
-    assert "give --decimal ," in refused.err
+    assert "use --decimal ," in refused.err
     shown = run(
         "fit", path, "--target", "kind", "--id", "id", "-o", tmp_path / "m.geomix",
         "--test", "0.2", "--decimal", ",", *QUICK,
     )  # fmt: skip
     assert shown.code == 0, shown.err
-    assert "fields are separated by ';'" in shown.err
+    assert "the delimiter is ';'" in shown.err
     assert "120 rows of 4 numbers and 1 category, 3 classes" in shown.out
     assert "30 rows held out: accuracy" in shown.out
     answers = run("predict", tmp_path / "m.geomix", path, "--id", "id", "--decimal", ",")
@@ -264,15 +264,15 @@ def test_whole_numbers_are_classes_as_numbers_and_others_as_text(run, tmp_path, 
         assert geomix.load(tmp_path / "m.geomix").classes.tolist() == classes
 
 
-def test_cells_that_a_spreadsheet_would_run_are_guarded(trained, run, tmp_path):
+def test_formulas_are_escaped_only_with_the_option(trained, run, tmp_path):
     names, rows = flowers(6)
     ids = ["=cmd|' /C calc'!A0", "@x", "+x", "-1", "-x", "007"]
     rows = [[one, *row[1:]] for one, row in zip(ids, rows, strict=True)]
     path = written(tmp_path / "rows.csv", csv_text(names, rows))
-    for options, guarded in (([], [f"'{i}" if i not in ("-1", "007") else i for i in ids]),
-                             (["--raw"], ids)):  # fmt: skip
+    escaped = [f"'{i}" if i not in ("-1", "007") else i for i in ids]
+    for options, expected in (([], ids), (["--escape-formulas"], escaped)):
         out = run("predict", trained / "m.geomix", path, "--id", "id", *options).out
-        assert [row["id"] for row in csv.DictReader(io.StringIO(out))] == guarded
+        assert [row["id"] for row in csv.DictReader(io.StringIO(out))] == expected
 
 
 def test_kept_columns_pass_through_as_they_stand(trained, run, tmp_path):
@@ -401,7 +401,7 @@ def test_summary_says_which_lift_and_why(trained, run, tmp_path):
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "linear lift, planes per class: setosa 1, versicolor 1, virginica 1" in ran.out
-    assert "why: " in ran.out
+    assert "Chosen: " in ran.out
     assert "accuracy" in ran.out
     assert ran.err == ""  # nobody watches: no progress
 
@@ -491,3 +491,29 @@ def test_bench_starts_a_benchmark_with_its_own_options(run, name):
 
 def test_bench_returns_the_exit_code_of_the_benchmark(run):
     assert run("bench", "paper", "--no-such-option").code == 2
+
+
+def test_labels_of_signs_come_out_as_they_went_in(run, tmp_path):
+    rows = [[i % 7, i % 5, "+-"[i % 2]] for i in range(60)]
+    path = written(tmp_path / "rows.csv", csv_text(["a", "b", "y"], rows))
+    assert run("fit", path, "--target", "y", "-o", tmp_path / "m.geomix", *QUICK).code == 0
+    out = run("predict", tmp_path / "m.geomix", path).out
+    assert {row["prediction"] for row in csv.DictReader(io.StringIO(out))} == {"+", "-"}
+
+
+def test_planes_are_counted_from_one_in_predictions_and_drift(trained, run):
+    out = run("predict", trained / "m.geomix", trained / "rows.csv").out
+    assert {row["plane"] for row in csv.DictReader(io.StringIO(out))} == {"1"}
+
+
+def test_drift_prints_the_planes_that_moved_and_no_others(trained, run, tmp_path):
+    same = run("drift", trained / "m.geomix", trained / "rows.csv")
+    assert same.out.startswith("no drift: p = 1")
+    assert "no plane's share of the rows changed" in same.out
+    names, rows = flowers()
+    path = written(tmp_path / "new.csv", csv_text(names, [r for r in rows if r[-1] != "setosa"]))
+    moved = run("drift", trained / "m.geomix", path)
+    assert moved.code == 1
+    assert moved.out.startswith("drift: p = ")
+    assert "setosa      1" in moved.out
+    assert "-33." in moved.out

@@ -212,7 +212,7 @@ def test_a_signal_during_fit_ends_it_and_leaves_nothing(long_work, number, code,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert "separated by ';'" in process.stderr.readline()  # the rows are read, the fit begins
+    assert "delimiter is ';'" in process.stderr.readline()  # the rows are read, the fit begins
     assert has_worked(process, 1.0)
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)

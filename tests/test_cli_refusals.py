@@ -51,43 +51,44 @@ BAD = {
     "target absent": ("a,b,c,z\n1,2,u,yes\n", "no column 'y'"),
     "target constant": ("a,b,y\n1,2,p\n3,4,p\n", "all labels are 'p'"),
     "target all distinct": ("a,y\n1,p\n2,q\n3,r\n", "all 3 labels are different"),
-    "target a quantity": ("a,y\n1,1.5\n2,2.5\n3,3.5\n4,1.5\n", "a quantity"),
+    "target measurements": ("a,y\n1,1.5\n2,2.5\n3,3.5\n4,1.5\n", "measurements"),
     "labels missing": (
         "a,b,y\n1,2,p\n3,4,\n5,6,q\n7,8,\n",
-        "2 of 4 labels are missing (line 3, line 5). Leave those rows out with --drop-unlabelled",
+        "2 of 4 labels are missing (line 3, line 5). Ignore those rows with --drop-unlabelled",
     ),
     "row too long": (with_line(17, "1,2,u,yes,more\n"), "4 names, line 17 has 5 fields"),
     "row too short": (with_line(9, "1,2,u\n"), "4 names, line 9 has 3 fields"),
     "trailing commas": ("a,b,y\n1,2,p,\n3,4,q,\n", "header has 3 names, line 2 has 4 fields"),
     "latin-1": ("a,c,y\n1,x,p\n2,é,q\n".encode("latin-1"), "byte 0xE9 at line 3); try --encoding"),
-    "utf-16": (GOOD.encode("utf-16"), "try --encoding utf-16"),
+    "utf-16": (GOOD.encode("utf-16"), "use --encoding utf-16"),
     "binary junk": (bytes(range(256)) * 40, ""),
     "NUL": (with_line(30, "1,2,u\0,yes\n"), "line 30: a NUL byte"),
     "Ctrl-Z": (GOOD + "\x1a", "line 82: a Ctrl-Z"),
-    "repeated names": ("a,b,a,y\n1,2,3,p\n", "repeated ones are ['a']"),
-    "no header": ("1,2,3\n4,5,6\n", "give --no-header"),
+    "repeated names": ("a,b,a,y\n1,2,3,p\n", "repeated names are ['a']"),
+    "no header": ("1,2,3\n4,5,6\n", "use --no-header"),
     "unnamed column": (",a,y\n0,1,p\n1,2,q\n2,3,p\n", "--drop ''"),
-    "unclosed quote": (with_line(40, '1,2,"u,yes\n'), "line 40: a quote opens a field"),
+    "unclosed quote": (with_line(40, '1,2,"u,yes\n'), "line 40: a quoted field has no closing"),
     "text after a quote": (with_line(41, '1,2,"u"x,yes\n'), "line 41: text after a closing quote"),
-    "infinite": (with_line(50, "inf,2,u,yes\n"), "line 50, column 'a': an infinite number"),
+    "infinite": (with_line(50, "inf,2,u,yes\n"), "line 50, column 'a': the number is infinite"),
     "a word among numbers": (
         with_line(60, "?,2,u,yes\n"),
-        "column 'a', line 60: '?', where 99% of the cells are numbers. If it means missing, give "
+        "column 'a', line 60: '?' is not a number, but 99% of the cells are. If it means missing, "
+        "use "
         "--missing '?'",
     ),
     "thousands": (
         "a,y\n" + '"1,000",p\n"2,500",q\n12,p\n' * 5,
-        "column 'a', line 2: '1,000' is a number with marks between thousands; give --thousands ,",
+        "column 'a', line 2: '1,000' is a number with thousands separators; use --thousands ,",
     ),
     "decimal comma": ("a;y\n" + "1,5;p\n2,25;q\n" * 5, "line 2: '1,5' is a number with a"),
     "decimal comma, no quotes": ("a,y\n" + "1,5,p\n2,2,q\n" * 5, "2 names, line 2 has 3 fields"),
     "dates": ("a,y\n" + "2024-01-31,p\n2024-02-28,q\n" * 5, "dates such as '2024-01-31'"),
-    "unclear delimiter": ("a,b;y\n1,2;p\n3,4;q\n", "give --delimiter ',' or --delimiter ';'"),
+    "unclear delimiter": ("a,b;y\n1,2;p\n3,4;q\n", "use --delimiter ',' or --delimiter ';'"),
     "huge cell": ("a,y\n" + "x" * (2**20 + 1) + ",p\nu,q\n", "a cell of 1048577 bytes"),
-    "endless quote": ('a,y\n"' + "x" * 2**24, "line 2: a quote opens a field"),
+    "endless quote": ('a,y\n"' + "x" * 2**24, "line 2: a quoted field has no closing quote"),
     "too many columns": (",".join(f"c{j}" for j in range(100_001)) + "\n", "100001 columns"),
     "a spreadsheet": (b"PK\x03\x04 and so on", "a zip archive or a spreadsheet"),
-    "a pickle": (b"\x80\x04\x95 and so on", "a pickle, which is never opened"),
+    "a pickle": (b"\x80\x04\x95 and so on", "a pickle, which is never loaded"),
     "truncated gzip": (gzip.compress(GOOD.encode())[:-20], "damaged or truncated gzip"),
     "damaged parquet": (b"PAR1 and so on", "damaged or unreadable Parquet"),
     "damaged feather": (b"ARROW1\0\0 and so on", "damaged or unreadable Feather"),
@@ -160,17 +161,25 @@ def test_a_text_column_that_begins_like_numbers_is_text(run, tmp_path, monkeypat
 def test_bombs_are_not_unfolded(run, tmp_path):
     bomb = written(tmp_path / "rows.csv", gzip.compress(GOOD.encode() + b"1,2,u,yes\n" * 10**6))
     ran = run(
-        "fit", bomb, "--target", "y", "-o", tmp_path / "m.geomix", "--max-unfolded", "1m", *QUICK
+        "fit",
+        bomb,
+        "--target",
+        "y",
+        "-o",
+        tmp_path / "m.geomix",
+        "--max-decompressed",
+        "1m",
+        *QUICK,
     )
     assert ran.code == 3
-    assert "--max-unfolded" in ran.err
+    assert "--max-decompressed" in ran.err
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table({"a": np.zeros(10**6), "y": ["p"] * 10**6}), bomb)
-    ran = run("fit", bomb, "--target", "y", "-o", tmp_path / "m.geomix", "--max-unfolded", "9k")
+    ran = run("fit", bomb, "--target", "y", "-o", tmp_path / "m.geomix", "--max-decompressed", "9k")
     assert ran.code == 3
-    assert "--max-unfolded" in ran.err
+    assert "--max-decompressed" in ran.err
 
 
 def test_parquet_columns_that_are_no_cells_are_refused_by_name(run, tmp_path):
@@ -182,8 +191,11 @@ def test_parquet_columns_that_are_no_cells_are_refused_by_name(run, tmp_path):
         (pa.array([[1], [2]] * 5), "column 'a': list<"),
         (pa.array([{"b": 1}] * 10), "column 'a': struct<"),
         (pa.array([b"1"] * 10), "column 'a': binary"),
-        (pa.array(np.arange(10).astype("datetime64[D]")), "column 'a': dates or times"),
-        (pa.array([1.0, np.inf] * 5), "row 2, column 'a': an infinite number"),
+        (
+            pa.array(np.arange(10).astype("datetime64[D]")),
+            "column 'a': the column holds dates or times",
+        ),
+        (pa.array([1.0, np.inf] * 5), "row 2, column 'a': the number is infinite"),
     ):
         pq.write_table(pa.table({"a": column, "y": labels}), tmp_path / "rows.parquet")
         ran = run("fit", tmp_path / "rows.parquet", "--target", "y", "-o", tmp_path / "m.geomix")
@@ -208,7 +220,7 @@ def test_missing_columns_are_all_named_with_what_is_near(model, run, tmp_path):
     path = written(tmp_path / "new.csv", "A, b,d\n1,2,u\n")
     ran = run("predict", model, path)
     assert ran.code == 3
-    assert "no columns 'a' (there is 'A'), 'b' (there is ' b'), 'c'" in ran.err
+    assert "no columns 'a' (did you mean 'A'?), 'b' (did you mean ' b'?), 'c'" in ran.err
     assert ran.out == ""
 
 
@@ -239,7 +251,7 @@ def test_a_word_among_numbers_is_found_by_its_physical_line(model, run, tmp_path
     path = written(tmp_path / "new.csv", csv_text(["a", "b", "c"], rows))
     ran = run("predict", model, path, "-o", tmp_path / "out.csv")
     assert ran.code == 3
-    assert "line 6002, column 'b': 'abc' is no number" in ran.err
+    assert "line 6002, column 'b': 'abc' is not a number" in ran.err
     assert sorted(os.listdir(tmp_path)) == ["new.csv"]
 
 
@@ -247,12 +259,12 @@ def test_unknown_levels_are_counted_or_refused(model, run, tmp_path):
     path = written(tmp_path / "new.csv", "a,b,c\n1,2,u\n1,2,new\n1,2,newer\n,,\n")
     ran = run("predict", model, path)
     assert ran.code == 0
-    assert "Column 'c': 2 cells hold levels that training did not know" in ran.err
+    assert "Column 'c': 2 cells hold levels that are not in the training data" in ran.err
     assert "1 rows have no value in any column" in ran.err
     assert len(ran.out.splitlines()) == 5
     refused = run("predict", model, path, "--unknown", "error", "-o", tmp_path / "out.csv")
     assert refused.code == 3
-    assert "line 3, column 'c': 'new' is no level" in refused.err
+    assert "line 3, column 'c': 'new' is not a level" in refused.err
 
 
 def test_no_rows_give_a_header(model, run, tmp_path):
@@ -271,7 +283,7 @@ def test_unknown_labels_are_refused_with_their_line(model, run, tmp_path):
     path = written(tmp_path / "rows.csv", "a,b,c,y\n1,2,u,yes\n1,2,u,maybe\n")
     ran = run("evaluate", model, path, "--target", "y")
     assert ran.code == 3
-    assert "line 3, column 'y': 'maybe' is none of the model's classes" in ran.err
+    assert "line 3, column 'y': 'maybe' is not a class of the model" in ran.err
 
 
 # --- files and models ---
@@ -305,12 +317,12 @@ def test_an_input_is_never_its_own_output(model, run, tmp_path):
     [
         (["fit", "nowhere.csv", "--target", "y", "-o", "m.geomix"], 5, "nowhere.csv: No such file"),
         (["fit", ".", "--target", "y", "-o", "m.geomix"], 5, "Is a directory"),
-        (["fit", "rows.csv", "--target", "y", "-o", "no/m.geomix"], 5, "no: No such folder"),
+        (["fit", "rows.csv", "--target", "y", "-o", "no/m.geomix"], 5, "no: No such directory"),
         (["fit", "rows.csv", "--target", "y", "-o", "."], 5, "Is a directory"),
-        (["fit", "rows.csv", "--target", "y", "-o", "-"], 2, "not to standard output"),
-        (["fit", "rows.csv", "-o", "m.geomix"], 2, "--target is needed"),
-        (["fit", "rows.csv", "--target", "y"], 2, "--output is needed"),
-        (["fit", "rows.csv", "--target", "Y ", "-o", "m.geomix"], 3, "there is 'y'"),
+        (["fit", "rows.csv", "--target", "y", "-o", "-"], 2, "-o must be a file"),
+        (["fit", "rows.csv", "-o", "m.geomix"], 2, "--target is required"),
+        (["fit", "rows.csv", "--target", "y"], 2, "--output is required"),
+        (["fit", "rows.csv", "--target", "Y ", "-o", "m.geomix"], 3, "did you mean 'y'"),
         (["fit", "rows.csv", "--target", "y", "-o", "m", "--drop", "zz"], 3, "no column 'zz'"),
         (["fit", "rows.csv", "--target", "y", "-o", "m", "--test", "1.5"], 2, "between 0 and 1"),
         (["fit", "rows.csv", "--target", "y", "-o", "m", "--set", "lift"], 2, "KEY=VALUE"),
@@ -398,7 +410,7 @@ def test_an_error_of_ours_has_a_number_and_a_traceback_on_demand(model, run, tmp
     def broken(path):
         raise ZeroDivisionError("one\ntwo")
 
-    monkeypatch.setattr("geomix.command.options.loaded", broken)
+    monkeypatch.setattr("geomix.command.options.load_model", broken)
     ran = run("predict", model, path)
     assert ran.code == 1
     assert re.fullmatch(
@@ -449,7 +461,7 @@ def test_names_in_files_are_only_names(run, tmp_path):
     assert geomix.load(tmp_path / "m.geomix").columns == tuple(names)
     import csv
 
-    out = run("predict", tmp_path / "m.geomix", path, "--keep", "--proba", "--raw").out
+    out = run("predict", tmp_path / "m.geomix", path, "--keep", "--proba").out
     given = list(csv.DictReader(io.StringIO(out, newline="")))
     assert list(given[0])[:6] == [*names, "y"]
     assert {row["prediction"] for row in given} == {"J\nN", "=ja"}
@@ -461,3 +473,80 @@ def test_flowers_are_as_the_other_tests_assume():
     assert len(rows) == 150
     assert len({row[0] for row in rows}) == 150
     assert {len(row) for row in rows} == {len(names)}
+
+
+def test_fit_overwrites_a_model_only_with_force(run, tmp_path):
+    path, output = written(tmp_path / "rows.csv", GOOD), tmp_path / "m.geomix"
+    given = ["fit", path, "--target", "y", "-o", output]
+    written(output, "an old model")
+    refused = run(*given)
+    assert refused.code == 2
+    assert refused.err == f"error: {output} exists; use --force to overwrite it\n"
+    assert output.read_bytes() == b"an old model"
+    assert run(*given, *QUICK).code == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"), [("yy", "y"), ("Y", "y"), ("Petal_width", "petal width"), ("age ", "age")]
+)
+def test_a_missing_column_suggests_the_nearest(run, tmp_path, asked, meant):
+    rows = [[i, i % 3, i % 5, "pq"[i % 2]] for i in range(30)]
+    path = written(tmp_path / "rows.csv", csv_text(["age", "petal width", "y", "other"], rows))
+    ran = run("fit", path, "--target", asked, "-o", tmp_path / "m.geomix")
+    assert ran.code == 3
+    assert f"no column {asked!r} (did you mean {meant!r}?)" in ran.err
+
+
+def test_a_missing_column_without_a_near_name_lists_the_columns(run, tmp_path):
+    path = written(tmp_path / "rows.csv", csv_text(["a", "b"], [[1, 2]]))
+    ran = run("fit", path, "--target", "label", "-o", tmp_path / "m.geomix")
+    assert "no column 'label', which the options name; its columns are 'a', 'b'." in ran.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--level", "nan"), ("--level", "7"), ("--level", "0"), ("--level", "low"),
+     ("--least-change", "-1"), ("--least-change", "nan")],
+)  # fmt: skip
+def test_thresholds_of_drift_must_be_probabilities(run, tmp_path, options):
+    ran = run("drift", tmp_path / "m.geomix", tmp_path / "rows.csv", *options)
+    assert ran.code == 2
+    assert f"argument {options[0]}: got {options[1]!r}; expected a number" in ran.err
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "x", str(2**32)])
+@pytest.mark.parametrize("command", ["fit", "demo"])
+def test_a_seed_must_be_one_that_numpy_takes(run, command, seed, tmp_path):
+    given = {"fit": [tmp_path / "rows.csv", "--target", "y", "-o", "m.geomix"], "demo": []}
+    ran = run(command, *given[command], "--seed", seed)
+    assert ran.code == 2
+    assert f"argument --seed: got {seed!r}; expected a whole number from 0" in ran.err
+
+
+def test_decimal_commas_at_prediction_advise_the_decimal_option(run, tmp_path):
+    rows = written(tmp_path / "rows.csv", GOOD)
+    run("fit", rows, "--target", "y", "-o", tmp_path / "m.geomix", *QUICK)
+    lines = GOOD.splitlines()
+    cells = [line.replace(",", ";").replace(".", ",") for line in lines[1:]]
+    cells[3] = "1,5;" + cells[3].split(";", 1)[1]
+    new = written(tmp_path / "new.csv", "\n".join([lines[0].replace(",", ";"), *cells]))
+    ran = run("predict", tmp_path / "m.geomix", new)
+    assert ran.code == 3
+    assert "use --decimal ,." in ran.err
+    assert "--missing" not in ran.err
+    assert run("predict", tmp_path / "m.geomix", new, "--decimal", ",").code == 0
+
+
+def test_thousands_separators_stand_between_groups_of_three(run, tmp_path):
+    rows = [[f"{1000 + i:,}", "pq"[i % 2]] for i in range(30)]
+    good = written(tmp_path / "good.csv", csv_text(["a", "y"], rows, delimiter=";"))
+    given = ["--target", "y", "-o", tmp_path / "m.geomix", "--thousands", ",", *QUICK]
+    assert run("fit", good, *given).code == 0
+    for odd in ("1,5", "1,23,456", "12345,678", ",123"):
+        bad = [*rows[:-1], [odd, "p"]]
+        new = written(tmp_path / "bad.csv", csv_text(["a", "y"], bad, delimiter=";"))
+        refused = run("predict", tmp_path / "m.geomix", new, "--thousands", ",")
+        assert refused.code == 3, odd
+        assert f"{odd!r} is not a number" in refused.err
+        assert "groups of three digits" in refused.err
+        assert run("fit", new, *given).code == 3, odd

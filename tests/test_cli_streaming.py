@@ -23,7 +23,7 @@ from test_cli_refusals import BAD, GOOD
 
 import geomix
 from geomix.command import fit_streaming
-from geomix.command.metrics import Tally
+from geomix.command.metrics import MetricSums
 from geomix.core.calibration import expected_calibration_error
 from geomix.explain.drift import cell_counts
 from geomix.tablefile import byte_source
@@ -252,10 +252,10 @@ def test_figures_do_not_depend_on_how_rows_are_cut(rows):
     weight[40:50] = 0.0  # a part without any
     found = []
     for cuts in ([], [40, 50], [1, 2, 149]):
-        tally = Tally(clf.model_)
+        tally = MetricSums(clf.model_)
         for part in np.split(np.arange(len(y)), cuts):
             tally.add(P[part], codes[part], weight[part])
-        found.append(tally.figures().to_dict())
+        found.append(tally.metrics().to_dict())
     for one in found[1:]:
         assert one["classes"] == found[0]["classes"]
         for name in ("accuracy", "macro_f1", "log_loss", "brier", "calibration_error"):
@@ -278,16 +278,18 @@ def test_counts_of_cells_add(rows):
 def test_a_table_of_many_cells_is_streamed_unless_told_otherwise(run, rows, tmp_path, monkeypatch):
     monkeypatch.setattr(fit_streaming, "MOST_CELLS", 150 * 6 - 1)  # 5 columns and the label
     ran = fit(run, rows, tmp_path / "auto.geomix")
-    assert ran.err == "note: more than 899 cells: streamed; --no-stream holds them in memory\n"
-    assert "streamed and trained in" in ran.out
+    assert (
+        ran.err == "note: more than 899 cells: training out of core; --no-stream trains in memory\n"
+    )
+    assert "trained out of core in" in ran.out
     fit(run, rows, tmp_path / "told.geomix", "--stream")
     ran = fit(run, rows, tmp_path / "near.geomix", "--no-stream")
-    assert "streamed" not in ran.out + ran.err
+    assert "out of core" not in ran.out + ran.err
     # What needs the rows in memory has them there.
     adam = fit(run, rows, tmp_path / "adam.geomix", "--set", "solver=adam", "--set", "max_iter=3")
-    assert "streamed" not in adam.out
+    assert "out of core" not in adam.out
     monkeypatch.setattr(fit_streaming, "MOST_CELLS", 150 * 6)
-    assert "streamed" not in fit(run, rows, tmp_path / "few.geomix").out
+    assert "out of core" not in fit(run, rows, tmp_path / "few.geomix").out
     content = {path.stem: path.read_bytes() for path in tmp_path.glob("*.geomix")}
     assert content["auto"] == content["told"] != content["near"] == content["few"]
 
@@ -349,7 +351,7 @@ def test_rows_without_a_label_are_left_out_if_told_so(run, tmp_path, monkeypatch
     bare = written(tmp_path / "bare.csv", "".join([*lines[:5], *lines[8:]]))
     given = ["--target", "y", "--stream", "--drop-unlabelled", *QUICK]
     ran = run("fit", path, "-o", tmp_path / "a.geomix", *given)
-    assert ran.err == "warning: 3 rows without a label are left out.\n"
+    assert ran.err == "warning: 3 rows without a label are ignored.\n"
     run("fit", bare, "-o", tmp_path / "b.geomix", *given)
     one, other = (geomix.load(tmp_path / f"{name}.geomix") for name in "ab")
     np.testing.assert_allclose(one.planes.weights, other.planes.weights, atol=1e-6)
@@ -364,7 +366,7 @@ def test_odd_weights_and_classes_of_no_weight_are_refused(run, tmp_path, how):
         return ran.err
 
     good = [["1", "1", "p"], ["2", "1", "q"]] * 20
-    assert "line 42, column 'w': no weight" in said(*good, ["3", "", "p"])
+    assert "line 42, column 'w': the weight is missing" in said(*good, ["3", "", "p"])
     assert "negative" in said(*good, ["3", "-1", "p"])
     if how == "--stream":
         weightless = said(*good, ["3", "0", "r"])
@@ -426,7 +428,7 @@ def test_a_scratch_folder_must_be_there(run, rows, tmp_path):
     ran = run("fit", rows, "--target", "kind", "-o", tmp_path / "m.geomix", "--stream",
               "--scratch", tmp_path / "nowhere")  # fmt: skip
     assert ran.code == 5
-    assert "nowhere: Not a folder" in ran.err
+    assert "nowhere: Not a directory" in ran.err
 
 
 def test_a_disk_that_would_be_filled_is_refused_first(
@@ -545,11 +547,11 @@ def test_progress_of_every_pass_is_for_terminals(many_rows, tmp_path):
                          check=False)  # fmt: skip
     os.close(terminal)
     shown = b""
-    while b"asking the model" not in shown:
+    while b"predicting" not in shown:
         shown += os.read(master, 10_000)
     os.close(master)
     assert ran.returncode == 0
-    for title in (b"looking at the rows", b"writing the scratch file", b"asking the model"):
+    for title in (b"looking at the rows", b"writing the scratch file", b"predicting"):
         assert b"geomix fit: " + title in shown
     assert ran.stdout.startswith(b"30000 rows of 10 numbers")
 
@@ -564,7 +566,7 @@ def test_a_signal_ends_a_streamed_fit_and_leaves_nothing(many_rows, tmp_path, nu
     given += [word for one in endless for word in ("--set", one)]
     process = subprocess.Popen([*COMMAND, "rows.csv", *map(str, given)], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
-    assert "separated by ';'" in process.stderr.readline()  # now the rows are read
+    assert "delimiter is ';'" in process.stderr.readline()  # now the rows are read
     assert has_worked(process, 1.0)
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""``geomix bench``: the benchmarks of a clone, which an installed package does not have."""
+"""``geomix bench``: run a benchmark of the source repository."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from geomix.command import options
-from geomix.command.exit_codes import usage
+from geomix.command.exit_codes import usage_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,22 +39,26 @@ EXAMPLES = """\
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "bench", "run a benchmark of a clone", EXAMPLES)
-    parser.add_argument("--list", action="store_true", help="print the benchmarks, run none")
-    parser.add_argument("name", nargs="?", choices=tuple(BENCHMARKS), help="which one")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help="its own options")
+    parser = options.new_parser(
+        commands, "bench", "run a benchmark of the source repository", EXAMPLES
+    )
+    parser.add_argument("--list", action="store_true", help="list the benchmarks")
+    parser.add_argument("name", nargs="?", choices=tuple(BENCHMARKS), help="the benchmark")
+    parser.add_argument(
+        "rest", nargs=argparse.REMAINDER, metavar="...", help="options of the benchmark"
+    )
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     import subprocess
 
-    if a.list:
+    if args.list:
         return print_list()
-    if a.name is None:
-        raise usage("name a benchmark: " + ", ".join(BENCHMARKS))
-    script = script_of(a.name)
-    return subprocess.run([sys.executable, str(script), *a.rest], check=False).returncode
+    if args.name is None:
+        raise usage_error("name a benchmark: " + ", ".join(BENCHMARKS))
+    script = script_of(args.name)
+    return subprocess.run([sys.executable, str(script), *args.rest], check=False).returncode
 
 
 def print_list() -> int:
@@ -74,4 +78,4 @@ def script_of(name: str) -> Path:
         script = root / "benchmarks" / BENCHMARKS[name].script
         if script.exists():
             return script
-    raise usage("the benchmarks are in the source repository: run this inside a clone of it")
+    raise usage_error("the benchmarks are in the source repository: run this inside a clone of it")

@@ -1,5 +1,4 @@
-"""``geomix completion``: what a shell needs to complete our commands and options, made of the
-parser itself."""
+"""``geomix completion``: completion scripts for bash, zsh and fish, generated from the parser."""
 
 from __future__ import annotations
 
@@ -17,20 +16,20 @@ EXAMPLES = """\
 
 def add(commands: Any) -> None:
     parser = options.new_parser(commands, "completion", "print completions for a shell", EXAMPLES)
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     from geomix.command.parser import parser
 
     facts = command_facts(parser())
-    print({"bash": bash, "zsh": zsh, "fish": fish}[a.shell](facts), end="")
+    print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](facts), end="")
     return 0
 
 
 class OptionFacts(NamedTuple):
-    """An option: its names, what it is for, and the values it can have if they are few."""
+    """An option: its names, help text and choices."""
 
     names: tuple[str, ...]
     about: str
@@ -39,7 +38,7 @@ class OptionFacts(NamedTuple):
 
 
 class CommandFacts(NamedTuple):
-    """A command: its options, and the choices of its first positional argument if it has some."""
+    """A command: its options, and the choices of its first positional argument, if any."""
 
     name: str
     about: str
@@ -48,7 +47,7 @@ class CommandFacts(NamedTuple):
 
 
 def command_facts(whole: argparse.ArgumentParser) -> list[CommandFacts]:
-    """All commands of a parser."""
+    """The commands of a parser."""
     commands = next(one for one in whole._actions if isinstance(one, argparse._SubParsersAction))
     abouts = {one.dest: one.help or "" for one in commands._choices_actions}
     return [_command(name, abouts[name], one) for name, one in commands.choices.items()]

@@ -1,12 +1,14 @@
-"""``geomix counterfactual``: the smallest change that would have changed an answer. Exit code 1 if
-there is none within the changes allowed, or none was found."""
+"""``geomix counterfactual``: the smallest change of a row that changes its predicted class.
+
+Exit code 1 if no such change is allowed, or if none was found.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import USAGE, blamed_on, usage
+from geomix.command.exit_codes import USAGE, exit_code_for_bad_values, usage_error
 
 EXAMPLES = """\
   geomix counterfactual m.geomix new.csv --row 17
@@ -16,18 +18,25 @@ EXAMPLES = """\
 
 def add(commands: Any) -> None:
     parser = options.new_parser(
-        commands, "counterfactual", "the nearest row with another answer (exit 1: none)", EXAMPLES
+        commands,
+        "counterfactual",
+        "find the nearest row that is predicted as another class (exit 1: none found)",
+        EXAMPLES,
     )
     options.add_model(parser)
     parser.add_argument("data", metavar="FILE", help="rows")
     parser.add_argument(
-        "--row", type=options.row_number, default=1, metavar="N", help="which row, from 1 (default)"
+        "--row",
+        type=options.row_number,
+        default=1,
+        metavar="N",
+        help="the row to change, counted from 1 (default: 1)",
     )
-    parser.add_argument("--to", metavar="CLASS", help="the answer wanted (default: any other)")
+    parser.add_argument("--to", metavar="CLASS", help="the wanted class (default: any other)")
     for name, about in {
-        "immutable": "may not change",
-        "increase-only": "may only grow",
-        "decrease-only": "may only shrink",
+        "immutable": "must not change",
+        "increase-only": "may only increase",
+        "decrease-only": "may only decrease",
     }.items():
         parser.add_argument(
             f"--{name}",
@@ -41,57 +50,62 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="COL=LOW:HIGH",
-        help="limits of a number (repeatable)",
+        help="limits of a numeric column (repeatable)",
     )
     parser.add_argument(
         "--levels",
         action="append",
         default=[],
         metavar="COL=A,B",
-        help="allowed levels of a category (repeatable)",
+        help="allowed levels of a categorical column (repeatable)",
     )
     parser.add_argument(
-        "--norm", choices=("l1", "l2"), default="l2", help="of the change (default: l2)"
+        "--norm",
+        choices=("l1", "l2"),
+        default="l2",
+        help="how the size of the change is measured (default: l2)",
     )
     parser.add_argument("--sparse", type=int, metavar="N", help="change at most N columns")
     options.add_json(parser)
-    options.add_reading(parser)
+    options.add_read_options(parser)
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
-    from geomix.command.inputs import one_row
+def run(args: Any) -> int:
+    from geomix.command.inputs import read_one_row
 
-    limits = _ranges(a.range) | _levels(a.levels)
-    model = options.loaded(a.model)
-    row = one_row(a, model)
-    with blamed_on(USAGE):
+    limits = _ranges(args.range) | _levels(args.levels)
+    model = options.load_model(args.model)
+    row = read_one_row(args, model)
+    with exit_code_for_bad_values(USAGE):
         found = model.counterfactual(
             row,
-            a.to,
-            immutable=a.immutable,
-            increase_only=a.increase_only,
-            decrease_only=a.decrease_only,
+            args.to,
+            immutable=args.immutable,
+            increase_only=args.increase_only,
+            decrease_only=args.decrease_only,
             ranges=limits,
-            norm=a.norm,
-            sparse=a.sparse,
+            norm=args.norm,
+            sparse=args.sparse,
         )
-    options.print_facts(a, found)
+    options.print_result(args, found)
     return 0 if found.status == "found" else 1
 
 
 def _ranges(texts: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for column, text in options.pairs(texts, "--range").items():
+    for column, text in options.key_value_pairs(texts, "--range").items():
         low, mark, high = text.partition(":")
         try:
             found[column] = (float(low or "-inf"), float(high or "inf"))
         except ValueError:
             mark = ""
         if not mark:
-            raise usage(f"got --range {column}={text}; expected COL=LOW:HIGH")
+            raise usage_error(f"got --range {column}={text}; expected COL=LOW:HIGH")
     return found
 
 
 def _levels(texts: list[str]) -> dict[str, Any]:
-    return {name: text.split(",") for name, text in options.pairs(texts, "--levels").items()}
+    return {
+        name: text.split(",") for name, text in options.key_value_pairs(texts, "--levels").items()
+    }

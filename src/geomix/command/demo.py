@@ -1,11 +1,11 @@
-"""``geomix demo``: a first look, on data that come with scikit-learn."""
+"""``geomix demo``: a demonstration on data sets of scikit-learn."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import USAGE, Failure
+from geomix.command.exit_codes import USAGE, CommandError
 
 EXAMPLES = """\
   geomix demo
@@ -14,20 +14,25 @@ EXAMPLES = """\
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "demo", "a first look: a report and pictures", EXAMPLES)
-    parser.add_argument(
-        "--output", default="demo", metavar="FOLDER", help="for the pictures (default: demo)"
+    parser = options.new_parser(
+        commands, "demo", "show results on two data sets and draw plots", EXAMPLES
     )
-    parser.add_argument("--seed", type=int, default=0, help="of splits and training (default: 0)")
+    parser.add_argument(
+        "--output",
+        default="demo",
+        metavar="FOLDER",
+        help="where to write the plots (default: demo)",
+    )
+    parser.add_argument("--seed", type=options.seed, default=0, help="random seed (default: 0)")
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     try:
         from geomix import demonstration
     except ImportError as error:
-        raise Failure(
+        raise CommandError(
             USAGE, f"the demo needs matplotlib: pip install 'geomix[plots]' ({error})"
         ) from error
-    demonstration.run(a.output, a.seed)
+    demonstration.run(args.output, args.seed)
     return 0

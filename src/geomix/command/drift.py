@@ -1,72 +1,133 @@
-"""``geomix drift``: whether new rows fall to the model's planes as the old ones did. Exit code 1
-says that they do not."""
+"""``geomix drift``: compare new rows with the training rows. Exit code 1 if they differ."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import DATA, blamed_on, usage
+from geomix.command.exit_codes import DATA, exit_code_for_bad_values, usage_error
 
 EXAMPLES = """\
   geomix drift m.geomix this-week.csv || mail -s drift me@example.org
   geomix drift m.geomix this-week.csv --reference last-year.csv --level 0.001 --json
 """
+SMALLEST_SHOWN = 0.0005  # changes below 0.1 percentage points are rounded to zero
+MOST_SHOWN = 10
 
 
 def add(commands: Any) -> None:
     parser = options.new_parser(
-        commands, "drift", "compare new rows with old ones (exit 1: drift)", EXAMPLES
+        commands, "drift", "test whether new rows differ from old ones (exit 1: drift)", EXAMPLES
     )
     options.add_model(parser)
     parser.add_argument("data", metavar="FILE", help="new rows")
     parser.add_argument(
-        "--reference", metavar="FILE", help="old rows (default: those that geomix fit learnt from)"
+        "--reference", metavar="FILE", help="rows to compare with (default: the training rows)"
     )
     parser.add_argument(
         "--level",
-        type=float,
+        type=options.probability,
         default=0.01,
         metavar="P",
-        help="drift is a p-value below this (default: 0.01)",
+        help="report drift if the p-value is below this (default: 0.01)",
     )
     parser.add_argument(
         "--least-change",
-        type=float,
+        type=options.share,
         default=0.0,
         metavar="SHARE",
-        help="and a plane's share of rows that changes by this (default: 0)",
+        help="and if some plane's share of the rows changes by at least this (default: 0)",
     )
     options.add_json(parser)
-    options.add_reading(parser)
+    options.add_read_options(parser)
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
-    from geomix.command.inputs import rows_of
+def run(args: Any) -> int:
+    from geomix.command.inputs import read_rows
     from geomix.explain.drift import cell_counts, compare_counts
 
-    model = options.loaded(a.model)
-    X_new, _ = rows_of(a, model, a.data)
-    reference = _reference(a, model)
-    with blamed_on(DATA):
+    model = options.load_model(args.model)
+    X_new, _ = read_rows(args, model, args.data)
+    reference = _reference(args, model)
+    with exit_code_for_bad_values(DATA):
         found = compare_counts(model, reference, cell_counts(model, X_new))
-    options.print_facts(a, found)
-    largest = max(abs(one.change) for one in found.planes)
-    return int(found.p_value < a.level and largest >= a.least_change)
+    result = DriftResult(found, args.level, args.least_change)
+    options.print_result(args, result)
+    return int(result.is_drift)
 
 
-def _reference(a: Any, model: Any) -> Any:
-    """Counts of the rows of --reference, or those that the model remembers."""
+@dataclass(frozen=True)
+class DriftResult:
+    """The test's result, and the thresholds that make it drift."""
+
+    found: Any
+    level: float
+    least_change: float
+
+    @property
+    def is_drift(self) -> bool:
+        largest = max(abs(plane.change) for plane in self.found.planes)
+        return bool(self.found.p_value < self.level and largest >= self.least_change)
+
+    def to_dict(self) -> dict[str, Any]:
+        facts: dict[str, Any] = self.found.to_dict()
+        return facts | {"drift": self.is_drift}
+
+    def __str__(self) -> str:
+        found = self.found
+        lines = [
+            f"{'drift' if self.is_drift else 'no drift'}: p = {found.p_value:.3g}, "
+            f"level {self.level:g} (G = {found.g:.4g}, {found.degrees} degrees of freedom)",
+            f"{found.n_new} new rows, {found.n_reference} reference rows; mean confidence "
+            f"{found.confidence_new:.1%}, before {found.confidence_reference:.1%}",
+            self._planes(),
+        ]
+        return "\n".join(lines)
+
+    def _planes(self) -> str:
+        """The planes whose share of the rows changed, the largest parts of G first."""
+        from geomix.table.printing import SmallTable
+
+        moved = [plane for plane in self.found.planes if abs(plane.change) >= SMALLEST_SHOWN]
+        if not moved:
+            return "no plane's share of the rows changed by 0.1 percentage points"
+        rows = tuple(
+            (
+                plane.label,
+                plane.plane + 1,
+                *((plane.member + 1,) if self._has_members else ()),
+                f"{plane.share_reference:.1%}",
+                f"{plane.share_new:.1%}",
+                f"{100.0 * plane.change:+.1f} points",
+            )
+            for plane in moved[:MOST_SHOWN]
+        )
+        headings = ("class", "plane", *(("member",) if self._has_members else ()))
+        shown = f", {MOST_SHOWN} of {len(moved)}" if len(moved) > MOST_SHOWN else ""
+        title = f"planes whose share of the rows changed{shown}:"
+        return str(SmallTable(title, (*headings, "before", "now", "change"), rows))
+
+    @property
+    def _has_members(self) -> bool:
+        return any(plane.member for plane in self.found.planes)
+
+
+def _reference(args: Any, model: Any) -> Any:
+    """Counts of the rows of --reference, or those of the training rows in the model file."""
     import numpy as np
 
-    from geomix.command.inputs import rows_of
+    from geomix.command.inputs import read_rows
     from geomix.explain.drift import CellCounts, cell_counts
 
-    if a.reference is not None:
-        return cell_counts(model, rows_of(a, model, a.reference)[0])
+    if args.reference is not None:
+        return cell_counts(model, read_rows(args, model, args.reference)[0])
     facts = model.training or {}
     counts = facts.get("plane_rows")
     if not isinstance(counts, list) or len(counts) != model.planes.n_planes or model.edits:
-        raise usage(f"{a.model} does not remember its training rows; give --reference FILE")
+        raise usage_error(
+            f"{args.model} holds no counts of its training rows; give rows to compare with by "
+            "--reference FILE"
+        )
     return CellCounts(np.array(counts, dtype=np.intp), float(facts["confidence"]))

@@ -1,11 +1,11 @@
-"""``geomix evaluate``: how good a model's answers are on rows with labels."""
+"""``geomix evaluate``: metrics of a model on labelled rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import DATA, blamed_on
+from geomix.command.exit_codes import DATA, exit_code_for_bad_values
 from geomix.command.messages import note
 
 EXAMPLES = """\
@@ -15,24 +15,24 @@ EXAMPLES = """\
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "evaluate", "judge a model by rows with labels", EXAMPLES)
+    parser = options.new_parser(commands, "evaluate", "compute metrics on labelled rows", EXAMPLES)
     options.add_model(parser)
-    parser.add_argument("data", metavar="FILE", help="rows with labels")
-    parser.add_argument("--target", required=True, metavar="COL", help="the column with the labels")
+    parser.add_argument("data", metavar="FILE", help="labelled rows")
+    parser.add_argument("--target", required=True, metavar="COL", help="column of labels")
     parser.add_argument("--weight", metavar="COL", help="column of row weights")
     options.add_json(parser)
-    options.add_reading(parser)
+    options.add_read_options(parser)
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     options.need_pyarrow()
-    from geomix.command.metrics import file_figures
+    from geomix.command.metrics import file_metrics
     from geomix.command.summary import EvaluateFacts
 
-    model = options.loaded(a.model)
-    with blamed_on(DATA):
-        found = file_figures(model, a.data, a)
-    note(a, [*found.alignment.table.notes, *found.alignment.notes])
-    options.print_facts(a, EvaluateFacts(found.figures, dict(found.alignment.unknown)))
+    model = options.load_model(args.model)
+    with exit_code_for_bad_values(DATA):
+        found = file_metrics(model, args.data, args)
+    note(args, [*found.alignment.table.notes, *found.alignment.notes])
+    options.print_result(args, EvaluateFacts(found.metrics, dict(found.alignment.unknown)))
     return 0

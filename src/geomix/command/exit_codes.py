@@ -1,4 +1,4 @@
-"""What can go wrong, in one line and an exit code."""
+"""Errors of the command line: one line of text and an exit code each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-OURS, USAGE, DATA, MODEL, SYSTEM, STRICT = 1, 2, 3, 4, 5, 6
+INTERNAL, USAGE, DATA, MODEL, SYSTEM, WARNING = 1, 2, 3, 4, 5, 6
 INTERRUPTED, TERMINATED = 130, 143
 
 
-class Failure(Exception):
-    """An exit code, and one line about why."""
+class CommandError(Exception):
+    """An exit code and a message of one line."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -21,16 +21,16 @@ class Failure(Exception):
 
 
 class Terminated(BaseException):
-    """SIGTERM came."""
+    """The process received SIGTERM."""
 
 
-def usage(message: str) -> Failure:
-    return Failure(USAGE, message)
+def usage_error(message: str) -> CommandError:
+    return CommandError(USAGE, message)
 
 
 @contextlib.contextmanager
-def blamed_on(code: int) -> Iterator[None]:
-    """Errors of value inside the block are those of the data (3) or of the options (2)."""
+def exit_code_for_bad_values(code: int) -> Iterator[None]:
+    """Exit with ``code`` on a ValueError or TypeError in the block: DATA, or USAGE for options."""
     from geomix.errors import InvalidParameterError, ModelFileError
 
     try:
@@ -38,27 +38,29 @@ def blamed_on(code: int) -> Iterator[None]:
     except (ModelFileError, InvalidParameterError):
         raise
     except (ValueError, TypeError) as error:
-        raise Failure(code, one_line(error)) from error
+        raise CommandError(code, on_one_line(error)) from error
 
 
-def told(error: BaseException) -> Failure:
-    """Any error as an exit code and a line."""
-    if isinstance(error, Failure):
-        return Failure(error.code, printed(error.message))
+def as_command_error(error: BaseException) -> CommandError:
+    """Any exception as an exit code and a message."""
+    if isinstance(error, CommandError):
+        return CommandError(error.code, printable_text(error.message))
     if isinstance(error, KeyboardInterrupt):
-        return Failure(INTERRUPTED, "interrupted")
+        return CommandError(INTERRUPTED, "interrupted")
     if isinstance(error, Terminated):
-        return Failure(TERMINATED, "terminated")
+        return CommandError(TERMINATED, "terminated")
     if isinstance(error, OSError):
-        return Failure(SYSTEM, _system(error))
+        return CommandError(SYSTEM, _system_error(error))
     if isinstance(error, MemoryError):
-        return Failure(OURS, "not enough memory")
+        return CommandError(INTERNAL, "not enough memory")
     if isinstance(error, Warning):
-        return Failure(STRICT, f"{one_line(error)} (a warning; --strict makes it an error)")
-    return _of_ours(error)
+        return CommandError(
+            WARNING, f"{on_one_line(error)} (a warning; --strict makes it an error)"
+        )
+    return _by_type(error)
 
 
-def _of_ours(error: BaseException) -> Failure:
+def _by_type(error: BaseException) -> CommandError:
     from geomix.errors import InvalidParameterError, ModelFileError, SchemaError, TableFileError
 
     for kind, code in (
@@ -68,46 +70,46 @@ def _of_ours(error: BaseException) -> Failure:
         (TableFileError, DATA),
     ):
         if isinstance(error, kind):
-            return Failure(code, one_line(error))
-    if isinstance(error, ImportError):  # of an extra that is not installed, and says so
-        return Failure(USAGE, one_line(error))
+            return CommandError(code, on_one_line(error))
+    if isinstance(error, ImportError):  # a missing extra; the message names it
+        return CommandError(USAGE, on_one_line(error))
     report = report_id(error, error.__traceback__)
     kind_name = type(error).__name__
-    return Failure(
-        OURS,
-        f"internal error {report} ({kind_name}: {one_line(error)[:200]}). Please report it with "
-        "this number and what --debug prints.",
+    return CommandError(
+        INTERNAL,
+        f"internal error {report} ({kind_name}: {on_one_line(error)[:200]}). Please report it with "
+        "this number and the output of --debug.",
     )
 
 
-def _system(error: OSError) -> str:
-    what = error.strerror or one_line(error) or type(error).__name__
+def _system_error(error: OSError) -> str:
+    what = error.strerror or on_one_line(error) or type(error).__name__
     if error.errno == errno.ENOSPC:
         what = "no space left on the device"
     where = error.filename
     if where is None:
-        return printed(what)
+        return printable_text(what)
     name = os.fsdecode(where) if isinstance(where, (str, bytes)) else str(where)
-    return printed(f"{name}: {what}")
+    return printable_text(f"{name}: {what}")
 
 
 def report_id(error: BaseException, at: Any) -> str:
-    """The same short text for the same fault: of its kind and the lines that it came through."""
+    """A hash of the exception type and the traceback: the same fault has the same id."""
     import hashlib
     import traceback
 
     frames = traceback.extract_tb(at)
-    trail = [f"{os.path.basename(one.filename)}:{one.name}:{one.lineno}" for one in frames]
-    digest = hashlib.sha256("|".join([type(error).__name__, *trail]).encode())
+    places = [f"{os.path.basename(one.filename)}:{one.name}:{one.lineno}" for one in frames]
+    digest = hashlib.sha256("|".join([type(error).__name__, *places]).encode())
     return digest.hexdigest()[:8]
 
 
-def one_line(error: BaseException) -> str:
-    return printed(" ".join(str(error).split()))
+def on_one_line(error: BaseException) -> str:
+    return printable_text(" ".join(str(error).split()))
 
 
-def printed(text: str) -> str:
-    """Without control characters: a terminal must not obey a file's content."""
+def printable_text(text: str) -> str:
+    """Text with control characters escaped, so that no cell can control the terminal."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape", "surrogatepass").decode()
         for sign in text

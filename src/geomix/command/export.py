@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import USAGE, blamed_on, usage
+from geomix.command.exit_codes import USAGE, exit_code_for_bad_values, usage_error
 
 EXAMPLES = """\
   geomix export m.geomix --to onnx -o m.onnx
@@ -16,19 +16,19 @@ ONLY_FOR = {"prefix": "c", "double": "onnx", "table": "sql", "keep": "sql", "dia
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "export", "write a model in another form", EXAMPLES)
+    parser = options.new_parser(commands, "export", "write a model in another format", EXAMPLES)
     options.add_model(parser)
     parser.add_argument(
-        "--to", required=True, choices=("onnx", "c", "sql", "json"), help="the form"
+        "--to", required=True, choices=("onnx", "c", "sql", "json"), help="the format"
     )
     parser.add_argument(
         "-o", "--output", default="-", metavar="FILE", help="default: standard output"
     )
-    parser.add_argument("--prefix", metavar="TEXT", help="c: before every name")
+    parser.add_argument("--prefix", metavar="TEXT", help="c: prefix of every name")
     parser.add_argument("--double", action="store_true", help="onnx: float64 instead of float32")
     parser.add_argument("--table", metavar="NAME", help="sql: the table to read from")
     parser.add_argument(
-        "--keep", action="append", metavar="COL", help="sql: a column to pass through (repeatable)"
+        "--keep", action="append", metavar="COL", help="sql: a column to copy (repeatable)"
     )
     parser.add_argument(
         "--dialect", choices=("duckdb", "sqlite", "postgres"), help="sql: default duckdb"
@@ -36,36 +36,36 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     from geomix.tablefile.writer import output
 
     for name, form in ONLY_FOR.items():
-        if getattr(a, name) and a.to != form:
-            raise usage(f"--{name} is for --to {form}")
-    options.refuse_same_file(a.output, a.model)
-    options.check_folder(a.output)
-    model = options.loaded(a.model)
-    with blamed_on(USAGE):
-        content = exported(model, a)
-    with output(a.output) as file:
+        if getattr(args, name) and args.to != form:
+            raise usage_error(f"--{name} is for --to {form}")
+    options.check_output_is_no_input(args.output, args.model)
+    options.check_writable(args.output)
+    model = options.load_model(args.model)
+    with exit_code_for_bad_values(USAGE):
+        content = exported(model, args)
+    with output(args.output) as file:
         file.write(content)
     return 0
 
 
-def exported(model: Any, a: Any) -> bytes:
+def exported(model: Any, args: Any) -> bytes:
     """The content of the exported file."""
     from geomix import export
 
-    if a.to == "onnx":
+    if args.to == "onnx":
         from geomix.export.onnx import to_onnx
 
-        content: bytes = to_onnx(model, double=a.double).SerializeToString()
+        content: bytes = to_onnx(model, double=args.double).SerializeToString()
         return content
-    if a.to == "c":
-        return export.to_c(model, prefix=a.prefix or "").encode()
-    if a.to == "json":
+    if args.to == "c":
+        return export.to_c(model, prefix=args.prefix or "").encode()
+    if args.to == "json":
         return export.to_json(model).encode()
-    if a.table is None:
-        raise usage("--to sql needs --table NAME")
-    query = export.to_sql(model, a.table, keep=a.keep or (), dialect=a.dialect or "duckdb")
+    if args.table is None:
+        raise usage_error("--to sql needs --table NAME")
+    query = export.to_sql(model, args.table, keep=args.keep or (), dialect=args.dialect or "duckdb")
     return query.encode()

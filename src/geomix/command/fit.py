@@ -1,4 +1,4 @@
-"""``geomix fit``: from a file of rows to a model file."""
+"""``geomix fit``: train a model on files of rows and write a model file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import usage
-from geomix.command.messages import is_watched, note
+from geomix.command.exit_codes import usage_error
+from geomix.command.messages import is_interactive, note
 
 EXAMPLES = """\
   geomix fit train.csv --target y -o m.geomix --test 0.2
@@ -27,28 +27,34 @@ def add(commands: Any) -> None:
         "data",
         nargs="+",
         metavar="FILE",
-        help="rows with labels: a file, several, or a pattern; '-' is standard input",
+        help="labelled rows: one or more files, or a pattern; '-' is standard input",
     )
     parser.add_argument("-o", "--output", metavar="MODEL", help="the .geomix file to write")
-    parser.add_argument("--target", metavar="COL", help="the column with the labels")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing model file")
+    parser.add_argument("--target", metavar="COL", help="column of labels")
     parser.add_argument(
         "--test",
         metavar="FILE|SHARE",
-        help="rows to judge the model by: a file, or a share that is not learnt from",
+        help="test rows: a file, or the share of the rows to hold out, such as 0.2",
     )
     parser.add_argument("--weight", metavar="COL", help="column of row weights")
     for name, about in {
-        "id": "an identifier: not learnt from (repeatable)",
-        "drop": "a column to leave out (repeatable)",
-        "categorical": "a column of categories, such as codes of digits (repeatable)",
+        "id": "an identifier, which is no feature (repeatable)",
+        "drop": "a column to ignore (repeatable)",
+        "categorical": "a categorical column whose cells look like numbers (repeatable)",
     }.items():
         parser.add_argument(f"--{name}", action="append", default=[], metavar="COL", help=about)
     parser.add_argument(
-        "--drop-unlabelled", action="store_true", help="leave out rows without a label"
+        "--drop-unlabelled", action="store_true", help="ignore rows without a label"
     )
-    parser.add_argument("--seed", type=int, default=0, help="same seed, same file (default: 0)")
     parser.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="most time for training"
+        "--seed",
+        type=options.seed,
+        default=0,
+        help="random seed; same seed, same file (default: 0)",
+    )
+    parser.add_argument(
+        "--time-limit", type=float, metavar="SECONDS", help="stop training after this time"
     )
     parser.add_argument(
         "--set",
@@ -57,33 +63,35 @@ def add(commands: Any) -> None:
         metavar="KEY=VALUE",
         help="a parameter of GeometricMixtureClassifier or Recipe: lift=linear (repeatable)",
     )
-    parser.add_argument("--paper", action="store_true", help="the paper's recipe instead of ours")
-    parser.add_argument("--single", action="store_true", help="numbers in float32: half the memory")
+    parser.add_argument("--paper", action="store_true", help="use the settings of the paper")
+    parser.add_argument(
+        "--single", action="store_true", help="store numbers as float32, in half the memory"
+    )
     parser.add_argument(
         "--stream",
         action=argparse.BooleanOptionalAction,
-        help="never hold all rows in memory, or always do (default: from 30 million cells on)",
+        help="train out of core, or in memory (default: out of core above 30 million cells)",
     )
     parser.add_argument(
-        "--scratch", metavar="FOLDER", help="for the unnamed scratch file of a streamed fit"
+        "--scratch", metavar="FOLDER", help="folder of the temporary file of --stream"
     )
     parser.add_argument(
         "--config",
         metavar="TOML",
-        help="options by their long names, and [parameters]; the command line wins",
+        help="file of options by long name, and [parameters]; the command line takes precedence",
     )
     options.add_json(parser)
-    options.add_reading(parser)
-    # What was not typed must be told from what was, for --config: defaults are filled in later.
+    options.add_read_options(parser)
+    # --config replaces defaults but not typed options, so defaults are filled in afterwards.
     defaults = {one.dest: one.default for one in parser._actions if one.dest != "help"}
     for action in parser._actions:
         if action.dest in defaults:
             action.default = argparse.SUPPRESS
-    parser.set_defaults(run=lambda arguments: run(settings(arguments, defaults)))
+    parser.set_defaults(run=lambda arguments: run(merged_options(arguments, defaults)))
 
 
-def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
-    """The options: as typed, else as in the file of --config, else as usual."""
+def merged_options(arguments: Any, defaults: dict[str, Any]) -> Any:
+    """Each option as typed, else from the file of --config, else its default."""
     typed = vars(arguments)
     configured: dict[str, Any] = {}
     if "config" in typed:
@@ -93,70 +101,76 @@ def settings(arguments: Any, defaults: dict[str, Any]) -> Any:
     merged = {**defaults, **configured, **typed}
     merged["parameters"] = {
         **configured.get("parameters", {}),
-        **options.pairs(merged["set"], "--set"),
+        **options.key_value_pairs(merged["set"], "--set"),
     }
     for name in ("target", "output"):
         if merged[name] is None:
-            raise usage(f"the option --{name} is needed")
+            raise usage_error(f"the option --{name} is required")
     return SimpleNamespace(**merged)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     options.need_pyarrow()
     from geomix.command.config import estimator_of
-    from geomix.command.fit_in_memory import roles_of
+    from geomix.command.fit_in_memory import column_roles
     from geomix.command.fit_streaming import check_can_stream
     from geomix.command.summary import FitFacts
-    from geomix.tablefile.multiple_files import matched
+    from geomix.tablefile.multiple_files import expand_paths
 
-    if a.output == "-":
-        raise usage("a model is written to a file, not to standard output")
-    a.data = matched(a.data)
-    if "-" in a.data and (a.test == "-" or len(a.data) > 1):
-        other = "those of --test" if a.test == "-" else "one of several files"
-        raise usage(f"standard input cannot be both the rows and {other}")
-    share = _share(a.test)
-    options.refuse_same_file(a.output, *a.data, None if share is not None else a.test)
-    options.check_folder(a.output)
-    _check_scratch(a.scratch)
-    estimator = estimator_of(a, verbose=is_watched(a))
-    if a.stream:
+    if args.output == "-":
+        raise usage_error("-o must be a file; a model cannot be written to standard output")
+    args.data = expand_paths(args.data)
+    if "-" in args.data and (args.test == "-" or len(args.data) > 1):
+        other = "the test rows" if args.test == "-" else "one of several files"
+        raise usage_error(f"standard input cannot be both the training rows and {other}")
+    share = _share(args.test)
+    options.check_output_is_no_input(
+        args.output, *args.data, None if share is not None else args.test
+    )
+    options.check_writable(args.output)
+    options.check_no_overwrite(args)
+    _check_scratch(args.scratch)
+    estimator = estimator_of(args, verbose=is_interactive(args))
+    if args.stream:
         check_can_stream(estimator)
-    roles = roles_of(a)
-    note(a, roles.table.notes)
-    fitted = _fitted(a, estimator, roles, share)
-    fitted.model.save(a.output)
-    options.print_facts(a, FitFacts.of(estimator, fitted, a))
+    roles = column_roles(args)
+    note(args, roles.table.notes)
+    fitted = _fit(args, estimator, roles, share)
+    fitted.model.save(args.output)
+    options.print_result(args, FitFacts.of(estimator, fitted, args))
     return 0
 
 
-def _fitted(a: Any, estimator: Any, roles: Any, share: float | None) -> Any:
-    """The model, of rows in memory or of streamed ones: as told, else by how many there are."""
+def _fit(args: Any, estimator: Any, roles: Any, share: float | None) -> Any:
+    """Fit in memory or out of core: as --stream or --no-stream sets, else by the table's size."""
     from geomix.command.fit_in_memory import fit_in_memory, read_training
     from geomix.command.fit_streaming import MOST_CELLS, can_stream, fit_streamed
     from geomix.tablefile.column_types import TooManyCells
 
     data = None
-    if not a.stream:
-        may_stream = a.stream is None and can_stream(estimator)
-        # Nothing of the rows may outlive the error: they would be in memory all along.
+    if not args.stream:
+        may_stream = args.stream is None and can_stream(estimator)
+        # ``suppress`` drops the traceback, which would keep the rows read so far in memory.
         with contextlib.suppress(TooManyCells):
-            data = read_training(roles, a, MOST_CELLS if may_stream else None)
+            data = read_training(roles, args, MOST_CELLS if may_stream else None)
     if data is not None:
-        return fit_in_memory(a, estimator, roles, data, share)
-    if not a.stream:
-        note(a, [f"more than {MOST_CELLS} cells: streamed; --no-stream holds them in memory"])
-    return fit_streamed(a, estimator, roles, share)
+        return fit_in_memory(args, estimator, roles, data, share)
+    if not args.stream:
+        note(
+            args,
+            [f"more than {MOST_CELLS} cells: training out of core; --no-stream trains in memory"],
+        )
+    return fit_streamed(args, estimator, roles, share)
 
 
 def _check_scratch(folder: Any) -> None:
-    """Fail before the rows are read rather than after it."""
+    """Check the folder before the rows are read."""
     if folder is not None and not os.path.isdir(folder):
-        raise NotADirectoryError(20, "Not a folder", os.fsdecode(folder))
+        raise NotADirectoryError(20, "Not a directory", os.fsdecode(folder))
 
 
 def _share(test: Any) -> float | None:
-    """--test as a share of the rows, or None where it is a file or nothing."""
+    """--test as a share of the rows; None if it is a file or not set."""
     try:
         share = float(test)
     except (TypeError, ValueError):
@@ -164,5 +178,5 @@ def _share(test: Any) -> float | None:
     if os.path.exists(str(test)):
         return None
     if not 0.0 < share < 1.0:
-        raise usage(f"got --test {test}; expected a file, or a share between 0 and 1")
+        raise usage_error(f"got --test {test}; expected a file, or a share between 0 and 1")
     return share

@@ -1,7 +1,7 @@
-"""``geomix fit`` with all rows in memory: read, split, learn, judge.
+"""``geomix fit`` with all rows in memory: read, split, train, test.
 
-A file's columns have roles: the target, a weight, those left out, those learnt from. ``Fitted`` is
-what comes out, of rows in memory or of streamed ones (``streaming``).
+``ColumnRoles`` names the target, the weights, the features and the excluded columns of a file.
+``FitResult`` is shared with fits out of core (``fit_streaming``).
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.command.exit_codes import DATA, Failure, blamed_on
+from geomix.command.exit_codes import DATA, CommandError, exit_code_for_bad_values, usage_error
 from geomix.command.messages import warn
-from geomix.command.metrics import Figures, figures_of, file_figures
-from geomix.command.options import reading
+from geomix.command.metrics import Metrics, file_metrics, row_metrics
+from geomix.command.options import read_options
 from geomix.errors import SchemaError, TableFileError
 from geomix.tablefile.block import LABEL, NUMBER, TEXT, TableFile, place_in
 from geomix.tablefile.class_labels import (
     MOST_PLACES,
-    are_whole,
-    coded,
-    labels_of,
-    refuse_no_classes,
-    refuse_unlabelled,
+    are_integers,
+    as_labels,
+    check_classes,
+    raise_unlabelled,
+    texts_and_codes,
 )
 from geomix.tablefile.column_names import check_present
-from geomix.tablefile.column_types import read_whole
+from geomix.tablefile.column_types import read_columns
 from geomix.tablefile.multiple_files import open_tables
 
 
 @dataclass(frozen=True, eq=False)
-class Roles:
-    """What each column of a table is for.
+class ColumnRoles:
+    """Which column is the target, which hold features, and which are ignored.
 
-    learnt : to learn from;  categorical : those of them that are categories whatever they hold
-    left_out : neither learnt from nor the target
+    categorical : features that are categories even if their cells look like numbers
+    excluded : neither features nor the target
     """
 
     table: TableFile
     target: str
     weight: str | None
-    learnt: tuple[str, ...]
+    features: tuple[str, ...]
     categorical: tuple[str, ...]
-    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """X : an Arrow table of raw cells;  y : (n,) labels;  weight : (n,) or None"""
+    """X : Arrow table of features;  y : (n,) labels;  weight : (n,) or None"""
 
     X: Any
     y: Any
@@ -65,143 +65,153 @@ class TrainingData:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """A model and how it came to be.
+class FitResult:
+    """A fitted model and facts about its training.
 
-    class_rows : rows of each class that it learnt from;  n_held_out : rows that it did not
-    figures : on the rows of --test, if there are some
+    class_rows : training rows of each class;  n_held_out : rows held out for testing
+    metrics : on the rows of --test, or None
     """
 
     model: Any
     class_rows: dict[str, int]
     n_held_out: int
-    figures: Figures | None
+    metrics: Metrics | None
     seconds: float
     streamed: bool
 
 
-def roles_of(a: Any) -> Roles:
-    """The table of the options, with its columns told apart."""
-    table = open_tables(a.data, reading(a))
-    asked = [a.target, *a.id, *a.drop, *a.categorical, *([a.weight] if a.weight else [])]
-    check_present(asked, table.names, table.name, "which was asked for")
-    aside = {a.target, a.weight, *a.id, *a.drop}
-    if both := [name for name in a.categorical if name in aside]:
-        raise Failure(2, f"the column {both[0]!r} is categorical and left out at once")
-    learnt = tuple(name for name in table.names if name not in aside)
-    if not learnt:
-        raise SchemaError(f"{table.name}: no column is left to learn from.")
-    if "" in learnt:
+def column_roles(args: Any) -> ColumnRoles:
+    """Open the files of training rows and assign a role to each column."""
+    table = open_tables(args.data, read_options(args))
+    named = [
+        args.target,
+        *args.id,
+        *args.drop,
+        *args.categorical,
+        *([args.weight] if args.weight else []),
+    ]
+    check_present(named, table.names, table.name, "which the options name")
+    not_features = {args.target, args.weight, *args.id, *args.drop}
+    if both := [name for name in args.categorical if name in not_features]:
+        raise usage_error(f"the column {both[0]!r} is both categorical and excluded")
+    features = tuple(name for name in table.names if name not in not_features)
+    if not features:
+        raise SchemaError(f"{table.name}: no column is left as a feature.")
+    if "" in features:
         raise SchemaError(
-            f"{table.name}: column {table.names.index('') + 1} has no name. Name it, or leave it "
-            "out with --drop '' (row numbers of another program, perhaps)."
+            f"{table.name}: column {table.names.index('') + 1} has no name. Name it, or drop "
+            "it with --drop '' (it may hold row numbers of another program)."
         )
-    left_out = tuple(name for name in table.names if name in aside and name != a.target)
-    return Roles(table, a.target, a.weight or None, learnt, tuple(a.categorical), left_out)
+    excluded = tuple(name for name in table.names if name in not_features and name != args.target)
+    return ColumnRoles(
+        table, args.target, args.weight or None, features, tuple(args.categorical), excluded
+    )
 
 
-def read_training(roles: Roles, a: Any, most_cells: int | None) -> TrainingData:
-    """The rows of a table; raises ``TooManyCells`` if they are not to be held."""
+def read_training(roles: ColumnRoles, args: Any, most_cells: int | None) -> TrainingData:
+    """The rows of a table; raises ``TooManyCells`` above ``most_cells``."""
     import pyarrow
 
     table = roles.table
     fixed = {roles.target: LABEL, **dict.fromkeys(roles.categorical, TEXT)}
     fixed |= {roles.weight: NUMBER} if roles.weight else {}
-    free = [name for name in roles.learnt if name not in fixed]
-    columns = read_whole(table, fixed, free, single=a.single, most_cells=most_cells)
+    free = [name for name in roles.features if name not in fixed]
+    columns = read_columns(table, fixed, free, single=args.single, most_cells=most_cells)
     labels = columns.pop(roles.target)
     if len(labels) == 0:
         raise TableFileError(f"{table.name}: no rows.")
     weight = None
     if roles.weight:
         weight = np.asarray(columns.pop(roles.weight).to_numpy(), dtype=float)
-    X = pyarrow.table({name: columns[name] for name in roles.learnt})
-    y, labelled = _labels(labels, table, a)
+    X = pyarrow.table({name: columns[name] for name in roles.features})
+    y, labelled = _labels(labels, table, args)
     if weight is not None and np.isnan(weight).any():
         place = place_in(table, int(np.isnan(weight).argmax()))
-        raise TableFileError(f"{table.name}, {place}, column {roles.weight!r}: no weight.")
+        raise TableFileError(
+            f"{table.name}, {place}, column {roles.weight!r}: the weight is missing."
+        )
     data = TrainingData(X, y, weight)
     return data if labelled.all() else data[np.flatnonzero(labelled)]
 
 
-def _labels(column: Any, table: TableFile, a: Any) -> tuple[Any, Any]:
-    """(n,) labels, and which rows have one. Whole numbers are numbers, all else is text."""
-    texts, codes = coded(column)
+def _labels(column: Any, table: TableFile, args: Any) -> tuple[Any, Any]:
+    """(n,) labels and (n,) whether a row has one. Labels are int if all of them are, else str."""
+    texts, codes = texts_and_codes(column)
     labelled = codes >= 0
-    where = f"{table.name}, column {a.target!r}"
+    where = f"{table.name}, column {args.target!r}"
     if not labelled.all():
-        _allow_unlabelled(labelled, table, where, a)
+        _allow_unlabelled(labelled, table, where, args)
     present = np.unique(codes[labelled])
     used = [texts[code] for code in present]
-    refuse_no_classes(used, int(labelled.sum()), where)
-    labels = labels_of(used, as_integers=are_whole(used))
-    # Rows without a label get any; they are dropped next.
+    check_classes(used, int(labelled.sum()), where)
+    labels = as_labels(used, as_integers=are_integers(used))
+    # Rows without a label get an arbitrary one here; the caller drops them.
     return labels[np.minimum(np.searchsorted(present, codes), len(used) - 1)], labelled
 
 
-def _allow_unlabelled(labelled: Any, table: TableFile, where: str, a: Any) -> None:
+def _allow_unlabelled(labelled: Any, table: TableFile, where: str, args: Any) -> None:
     rows = np.flatnonzero(~labelled)
-    if a.drop_unlabelled:
-        warn(f"{len(rows)} rows without a label are left out.")
+    if args.drop_unlabelled:
+        warn(f"{len(rows)} rows without a label are ignored.")
         return
     places = [place_in(table, int(row)) for row in rows[:MOST_PLACES]]
-    refuse_unlabelled(len(rows), len(labelled), places, where)
+    raise_unlabelled(len(rows), len(labelled), places, where)
 
 
 # --- splitting and fitting ---
 
 
 def fit_in_memory(
-    a: Any, estimator: Any, roles: Roles, data: TrainingData, share: float | None
-) -> Fitted:
+    args: Any, estimator: Any, roles: ColumnRoles, data: TrainingData, share: float | None
+) -> FitResult:
     from geomix.explain.drift import cell_counts
 
-    learn, held_out = split(data, share, a.seed)
+    train, held_out = split(data, share, args.seed)
     started = time.perf_counter()
-    with blamed_on(DATA):
-        model = estimator.fit(learn.X, learn.y, sample_weight=learn.weight).model_
-        model = remembering(model, roles, cell_counts(model, learn.X))
+    with exit_code_for_bad_values(DATA):
+        model = estimator.fit(train.X, train.y, sample_weight=train.weight).model_
+        model = with_training_facts(model, roles, cell_counts(model, train.X))
     seconds = time.perf_counter() - started
-    labels, counts = np.unique(learn.y, return_counts=True)
+    labels, counts = np.unique(train.y, return_counts=True)
     if held_out is not None:
-        figures: Figures | None = figures_of(model, held_out.X, held_out.y, held_out.weight)
+        metrics: Metrics | None = row_metrics(model, held_out.X, held_out.y, held_out.weight)
     else:
-        figures = figures_on_file(model, a)
+        metrics = test_file_metrics(model, args)
     class_rows = dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True))
-    return Fitted(model, class_rows, len(data) - len(learn), figures, seconds, streamed=False)
+    return FitResult(model, class_rows, len(data) - len(train), metrics, seconds, streamed=False)
 
 
 def split(
     data: TrainingData, share: float | None, seed: int
 ) -> tuple[TrainingData, TrainingData | None]:
-    """Rows to learn from, and a share of each class held out; a class keeps at least one row."""
+    """Training rows, and test rows: a share of each class, which keeps at least one row."""
     if share is None:
         return data, None
     rng = np.random.default_rng(seed)
-    held: list[IntArray] = []
+    held_out: list[IntArray] = []
     for label in np.unique(data.y):
         rows = rng.permutation(np.flatnonzero(data.y == label))
-        held.append(rows[: min(round(share * len(rows)), len(rows) - 1)])
+        held_out.append(rows[: min(round(share * len(rows)), len(rows) - 1)])
     chosen = np.zeros(len(data), dtype=bool)
-    chosen[np.concatenate(held)] = True
+    chosen[np.concatenate(held_out)] = True
     if not chosen.any():
-        raise Failure(DATA, f"{len(data)} rows are too few to hold out a share of {share}")
+        raise CommandError(DATA, f"{len(data)} rows are too few to hold out a share of {share}")
     return data[np.flatnonzero(~chosen)], data[np.flatnonzero(chosen)]
 
 
-def remembering(model: Any, roles: Roles, answered: Any) -> Any:
-    """The model, with how many rows each plane answers for (see ``geomix drift``)."""
+def with_training_facts(model: Any, roles: ColumnRoles, counts: Any) -> Any:
+    """The model with the counts that ``geomix drift`` compares new rows with."""
     facts: dict[str, Any] = {
-        "plane_rows": answered.rows.tolist(),
-        "confidence": answered.confidence,
+        "plane_rows": counts.rows.tolist(),
+        "confidence": counts.confidence,
     }
-    facts |= {"target": roles.target, "left_out": list(roles.left_out)}
+    facts |= {"target": roles.target, "left_out": list(roles.excluded)}
     return replace(model, training={**(model.training or {}), **facts})
 
 
-def figures_on_file(model: Any, a: Any) -> Figures | None:
-    """How the model does on the file of --test, if one is given."""
-    if a.test is None:
+def test_file_metrics(model: Any, args: Any) -> Metrics | None:
+    """Metrics on the file of --test, or None."""
+    if args.test is None:
         return None
-    with blamed_on(DATA):
-        return file_figures(model, a.test, a).figures
+    with exit_code_for_bad_values(DATA):
+        return file_metrics(model, args.test, args).metrics

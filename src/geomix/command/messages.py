@@ -1,4 +1,4 @@
-"""Notes and warnings on standard error, and whether anybody watches."""
+"""Notes and warnings on standard error, and whether it is a terminal."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from geomix.command.exit_codes import one_line, printed
+from geomix.command.exit_codes import on_one_line, printable_text
 
 
-def lenient_streams() -> None:
-    """What a terminal's encoding does not have is shown as an escape rather than as an error."""
+def escape_unencodable() -> None:
+    """Print characters that the terminal cannot encode as escapes instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager
-def speaking(arguments: Any) -> Iterator[None]:
-    """Warnings as one line each; with --strict the first is an error."""
+def warnings_on_stderr(arguments: Any) -> Iterator[None]:
+    """Print each warning as one line; with --strict the first one is raised."""
     with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.simplefilter("ignore")
@@ -31,25 +31,25 @@ def speaking(arguments: Any) -> Iterator[None]:
 
 
 def _show(message: Any, category: Any, *rest: Any, **named: Any) -> None:
-    _line(f"warning: {one_line(message)}")
+    _line(f"warning: {on_one_line(message)}")
 
 
 def warn(text: str) -> None:
-    """A concern about the data: shown, or an error with --strict."""
+    """Warn about the data; an error with --strict."""
     from geomix.errors import DataQualityWarning
 
     warnings.warn(text, DataQualityWarning, stacklevel=2)
 
 
 def note(arguments: Any, texts: Iterable[str]) -> None:
-    """Something to know, which --quiet leaves out."""
+    """Print notes, unless --quiet is set."""
     if not arguments.quiet:
         for text in texts:
-            _line(f"note: {printed(text)}")
+            _line(f"note: {printable_text(text)}")
 
 
-def is_watched(arguments: Any) -> bool:
-    """Whether a person sees standard error."""
+def is_interactive(arguments: Any) -> bool:
+    """Whether standard error is a terminal and --quiet is not set."""
     return not arguments.quiet and sys.stderr is not None and sys.stderr.isatty()
 
 

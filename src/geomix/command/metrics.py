@@ -1,4 +1,4 @@
-"""How good a model's answers are: accuracy, macro-F1, log-loss, Brier score, calibration error."""
+"""Metrics on labelled rows: accuracy, macro-F1, log-loss, Brier score, calibration error."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.command.options import reading
+from geomix.command.options import read_options
 from geomix.core.calibration import brier_score, negative_log_likelihood, reliability_curve
 from geomix.errors import TableFileError
 from geomix.tablefile import open_table
-from geomix.tablefile.alignment import Alignment, Rows, align
+from geomix.tablefile.alignment import AlignedRows, Alignment, align
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Of the most probable class (accuracy, macro_f1) and of the probabilities (the others).
+class Metrics:
+    """Metrics of predicted classes (accuracy, macro_f1) and of probabilities (the others).
 
-    classes : label, rows, recall and precision of each class
+    classes : label, number of rows, recall and precision of each class
     """
 
     n_rows: int
@@ -36,45 +36,45 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class FileFigures:
-    """Figures of a file's rows, and how its columns were matched."""
+class FileMetrics:
+    """Metrics on the rows of a file, and how its columns were matched with the model's."""
 
-    figures: Figures
+    metrics: Metrics
     alignment: Alignment
 
 
-def file_figures(model: Any, path: Any, a: Any) -> FileFigures:
-    """Figures of the rows of a file with labels in ``a.target``, block by block."""
-    table = open_table(path, reading(a), rereadable=False)
-    alignment = align(table, model, others=[a.target, a.weight])
-    tally = Tally(model)
-    for rows in alignment.rows(target=a.target, weight=a.weight):
+def file_metrics(model: Any, path: Any, args: Any) -> FileMetrics:
+    """Metrics on a file whose labels are in the column ``args.target``, block by block."""
+    table = open_table(path, read_options(args), rereadable=False)
+    alignment = align(table, model, others=[args.target, args.weight])
+    sums = MetricSums(model)
+    for rows in alignment.rows(target=args.target, weight=args.weight):
         if rows.block.n_rows:
-            tally.add(model.predict_proba(rows.X), codes_of(model, rows.labels), rows.weight)
-    if not tally.n_rows:
+            sums.add(model.predict_proba(rows.X), codes_of(model, rows.labels), rows.weight)
+    if not sums.n_rows:
         raise TableFileError(f"{table.name}: no rows.")
-    return FileFigures(tally.figures(), alignment)
+    return FileMetrics(sums.metrics(), alignment)
 
 
-def figures_of(model: Any, X: Any, y: Any, weight: FloatArray | None) -> Figures:
-    """Figures of rows in memory."""
-    tally = Tally(model)
-    tally.add(model.predict_proba(X), codes_of(model, y), weight)
-    return tally.figures()
+def row_metrics(model: Any, X: Any, y: Any, weight: FloatArray | None) -> Metrics:
+    """Metrics on rows in memory."""
+    sums = MetricSums(model)
+    sums.add(model.predict_proba(X), codes_of(model, y), weight)
+    return sums.metrics()
 
 
-def whole_file(alignment: Alignment, target: str | None = None) -> tuple[Any, Any]:
-    """All rows of a file as an Arrow table, and their labels if a target is given."""
+def read_all_rows(alignment: Alignment, target: str | None = None) -> tuple[Any, Any]:
+    """All rows of a file as an Arrow table, and their labels if ``target`` is given."""
     import pyarrow
 
-    parts: list[Rows] = list(_filled(alignment.rows(target=target)))
+    parts: list[AlignedRows] = list(_filled(alignment.rows(target=target)))
     if not parts:
         raise TableFileError(f"{alignment.table.name}: no rows.")
     X = pyarrow.concat_tables([rows.X for rows in parts]).unify_dictionaries()
     return X, np.concatenate([rows.labels for rows in parts]) if target else None
 
 
-def _filled(parts: Iterator[Rows]) -> Iterator[Rows]:
+def _filled(parts: Iterator[AlignedRows]) -> Iterator[AlignedRows]:
     return (rows for rows in parts if rows.block.n_rows)
 
 
@@ -83,12 +83,12 @@ def codes_of(model: Any, y: Any) -> IntArray:
 
 
 @dataclass
-class Tally:
-    """Sums over rows, from which all figures follow; rows are added some at a time.
+class MetricSums:
+    """Sums over blocks of rows, from which all metrics are computed.
 
-    confusion : (C, C) weight by true and by predicted class;  rows : (C,) by true class
-    losses : log-loss and Brier score, times weight
-    gaps : (bins,) weight right minus confidence, of each bin of confidence
+    confusion : (C, C) total weight by true and predicted class;  rows : (C,) rows by true class
+    losses : sums of weight * log-loss and weight * Brier score
+    gaps : (bins,) sum of weight * (correct - confidence) in each bin of confidence
     """
 
     model: Any
@@ -112,25 +112,25 @@ class Tally:
         total = float(weight.sum())
         if total == 0.0:
             return
-        pairs = codes * n + P.argmax(axis=1)
-        self.confusion += np.bincount(pairs, weight, minlength=n * n).reshape(n, n)
+        key_value_pairs = codes * n + P.argmax(axis=1)
+        self.confusion += np.bincount(key_value_pairs, weight, minlength=n * n).reshape(n, n)
         nll, brier = negative_log_likelihood(P, codes, weight), brier_score(P, codes, weight)
         self.losses += total * np.array([nll, brier])
         curve = reliability_curve(P, codes, sample_weight=weight)
         gap = total * curve.share * (curve.accuracy - curve.confidence)
         self.gaps = self.gaps + np.where(curve.share > 0, gap, 0.0)
 
-    def figures(self) -> Figures:
+    def metrics(self) -> Metrics:
         total = self.confusion.sum()
         if not total > 0.0:
-            raise TableFileError("No row to judge the model by has a weight above 0.")
-        right = self.confusion.diagonal()
-        actual, called = self.confusion.sum(axis=1), self.confusion.sum(axis=0)
-        present = (actual + called) > 0
-        f1 = 2.0 * right[present] / (actual + called)[present]
-        return Figures(
+            raise TableFileError("No labelled row has a weight above 0.")
+        correct = self.confusion.diagonal()
+        actual, predicted = self.confusion.sum(axis=1), self.confusion.sum(axis=0)
+        present = (actual + predicted) > 0
+        f1 = 2.0 * correct[present] / (actual + predicted)[present]
+        return Metrics(
             self.n_rows,
-            float(right.sum() / total),
+            float(correct.sum() / total),
             float(f1.mean()),
             float(self.losses[0] / total),
             float(self.losses[1] / total),
@@ -139,8 +139,8 @@ class Tally:
                 {
                     "label": label,
                     "n_rows": int(self.rows[c]),
-                    "recall": float(right[c] / actual[c]) if actual[c] else None,
-                    "precision": float(right[c] / called[c]) if called[c] else None,
+                    "recall": float(correct[c] / actual[c]) if actual[c] else None,
+                    "precision": float(correct[c] / predicted[c]) if predicted[c] else None,
                 }
                 for c, label in enumerate(self.model.classes.tolist())
             ),

@@ -1,18 +1,20 @@
-"""Options that several commands share, and their texts as values."""
+"""Options that several commands share, and checks of their values."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from typing import Any
 
-from geomix.command.exit_codes import USAGE, Failure, usage
+from geomix.command.exit_codes import USAGE, CommandError, usage_error
 
+LARGEST_SEED = 2**32 - 1  # NumPy takes no larger one
 SUFFIXES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def new_parser(commands: Any, name: str, about: str, examples: str) -> argparse.ArgumentParser:
-    """The parser of one command, with what all of them have."""
+    """The parser of one command, with the options that every command has."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=about,
@@ -21,9 +23,9 @@ def new_parser(commands: Any, name: str, about: str, examples: str) -> argparse.
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     general = parser.add_argument_group("general")
-    general.add_argument("--quiet", action="store_true", help="no notes, no progress")
-    general.add_argument("--strict", action="store_true", help="a warning is an error (exit 6)")
-    general.add_argument("--debug", action="store_true", help="show where an error came from")
+    general.add_argument("--quiet", action="store_true", help="print no notes and no progress")
+    general.add_argument("--strict", action="store_true", help="treat warnings as errors (exit 6)")
+    general.add_argument("--debug", action="store_true", help="print the traceback of an error")
     return parser
 
 
@@ -35,33 +37,43 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How files of rows are read."""
+def add_read_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how to read files of rows."""
     group = parser.add_argument_group(
         "reading", "CSV, TSV, Parquet, Feather; .gz .zst .bz2 .xz; '-' is standard input"
     )
-    group.add_argument("--delimiter", metavar="CHAR", help="between fields (found if not given)")
-    group.add_argument("--no-header", action="store_true", help="columns are called x0, x1, ...")
-    group.add_argument("--encoding", default="utf-8", metavar="NAME", help="default: utf-8")
-    group.add_argument("--decimal", default=".", metavar="CHAR", help="decimal mark")
-    group.add_argument("--thousands", metavar="CHAR", help="mark between thousands")
+    group.add_argument("--delimiter", metavar="CHAR", help="field delimiter (default: detected)")
+    group.add_argument(
+        "--no-header",
+        action="store_true",
+        help="the file has no header; columns are named x0, x1, ...",
+    )
+    group.add_argument(
+        "--encoding", default="utf-8", metavar="NAME", help="text encoding (default: utf-8)"
+    )
+    group.add_argument(
+        "--decimal", default=".", metavar="CHAR", help="decimal separator (default: .)"
+    )
+    group.add_argument(
+        "--thousands", metavar="CHAR", help="thousands separator, between groups of three digits"
+    )
     group.add_argument(
         "--missing",
         action="append",
         default=[],
         metavar="TEXT",
-        help="a cell that means missing, besides an empty one (repeatable)",
+        help="a cell value that means missing, besides empty cells (repeatable)",
     )
     group.add_argument(
-        "--max-unfolded",
+        "--max-decompressed",
         default="8g",
         metavar="BYTES",
-        help="most bytes of compressed content (default: 8g)",
+        help="limit on the decompressed size (default: 8g)",
     )
 
 
-def reading(arguments: Any) -> Any:
-    """The options of reading as a value."""
+def read_options(arguments: Any) -> Any:
+    """``ReadOptions`` for these arguments."""
     need_pyarrow()
     from geomix.tablefile import ReadOptions
 
@@ -73,7 +85,7 @@ def reading(arguments: Any) -> Any:
         arguments.decimal,
         arguments.thousands,
         tuple(arguments.missing),
-        size(arguments.max_unfolded, "--max-unfolded"),
+        size(arguments.max_decompressed, "--max-decompressed"),
     )
 
 
@@ -81,33 +93,33 @@ def need_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise Failure(
+        raise CommandError(
             USAGE, "reading tables needs pyarrow, which is not installed: pip install 'geomix[cli]'"
         ) from error
 
 
 def size(text: str, option: str) -> int:
-    """Bytes of a text such as 500m or 8g."""
+    """The number of bytes in a string such as 500m or 8g."""
     digits = text.rstrip("kmgtbKMGTB")
     suffix = text[len(digits) :].lower().rstrip("b")
     if not digits.isascii() or not digits.isdigit() or suffix not in SUFFIXES:
-        raise usage(f"got {option} {text}; expected a number of bytes such as 500m or 8g")
+        raise usage_error(f"got {option} {text}; expected a number of bytes such as 500m or 8g")
     return int(digits) * SUFFIXES[suffix]
 
 
-def pairs(texts: list[str], option: str) -> dict[str, str]:
-    """KEY=VALUE texts as a dict."""
+def key_value_pairs(texts: list[str], option: str) -> dict[str, str]:
+    """KEY=VALUE strings as a dict."""
     found = {}
     for text in texts:
         key, mark, value = text.partition("=")
         if not mark or not key:
-            raise usage(f"got {option} {text}; expected KEY=VALUE")
+            raise usage_error(f"got {option} {text}; expected KEY=VALUE")
         found[key] = value
     return found
 
 
-def refuse_same_file(output: Any, *inputs: Any) -> None:
-    """An output that is also an input would be gone before it is read."""
+def check_output_is_no_input(output: Any, *inputs: Any) -> None:
+    """Raise if the output is also an input, which would be overwritten."""
     for one in inputs:
         if one in (None, "-") or output in (None, "-"):
             continue
@@ -117,23 +129,29 @@ def refuse_same_file(output: Any, *inputs: Any) -> None:
         ):
             if os.path.exists(output) and not os.path.isfile(output):
                 continue  # a device, a pipe
-            raise usage(f"input and output are the same file: {os.fsdecode(output)}")
+            raise usage_error(f"input and output are the same file: {os.fsdecode(output)}")
 
 
-def check_folder(output: Any) -> None:
-    """Fail before the work rather than after it, if nothing could be written there."""
+def check_writable(output: Any) -> None:
+    """Raise before any work is done if the output cannot be written."""
     if output == "-":
         return
     if os.path.isdir(output):
         raise IsADirectoryError(21, "Is a directory", os.fsdecode(output))
     folder = os.path.dirname(os.path.realpath(output))
     if not os.path.isdir(folder):
-        raise FileNotFoundError(2, "No such folder", folder)
+        raise FileNotFoundError(2, "No such directory", folder)
     if not os.access(folder, os.W_OK):
         raise PermissionError(13, "Permission denied", folder)
 
 
-def loaded(path: Any) -> Any:
+def check_no_overwrite(args: Any) -> None:
+    """Raise if the output exists and --force is not set."""
+    if args.output != "-" and os.path.isfile(args.output) and not args.force:
+        raise usage_error(f"{os.fsdecode(args.output)} exists; use --force to overwrite it")
+
+
+def load_model(path: Any) -> Any:
     from geomix.modelfile.saving import load
 
     return load(path)
@@ -147,8 +165,8 @@ def print_json(facts: Any) -> None:
     print(json.dumps(plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_facts(arguments: Any, facts: Any) -> None:
-    """Something that knows how to be JSON and how to be text."""
+def print_result(arguments: Any, facts: Any) -> None:
+    """Print a result as JSON or as text."""
     if arguments.json:
         print_json(facts.to_dict())
     else:
@@ -160,3 +178,36 @@ def row_number(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"got {text!r}; expected a row number from 1")
     return number
+
+
+def seed(text: str) -> int:
+    """A random seed as NumPy takes it."""
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= number <= LARGEST_SEED:
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}; expected a whole number from 0 to {LARGEST_SEED}"
+        )
+    return number
+
+
+def probability(text: str) -> float:
+    """A number between 0 and 1, both excluded."""
+    number = _as_float(text)
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f"got {text!r}; expected a number between 0 and 1")
+    return number
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    number = _as_float(text)
+    if not 0.0 <= number <= 1.0:
+        raise argparse.ArgumentTypeError(f"got {text!r}; expected a number from 0 to 1")
+    return number
+
+
+def _as_float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

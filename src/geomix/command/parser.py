@@ -1,4 +1,4 @@
-"""The parser: every command and its options."""
+"""The argument parser: every command and its options."""
 
 from __future__ import annotations
 
@@ -42,20 +42,21 @@ COMMANDS = (
 EXAMPLES = """\
 examples:
   geomix fit train.csv --target y -o m.geomix --test 0.2
-  geomix predict m.geomix new.csv -o answers.csv --id customer --proba
+  geomix predict m.geomix new.csv -o predictions.csv --id customer --proba
   geomix explain m.geomix new.csv --row 1
   geomix export m.geomix --to onnx -o m.onnx
 
-exit codes: 0 good, 1 internal error or the answer "no", 2 usage, 3 bad data, 4 bad model file,
-5 system (disk, permission), 6 warning with --strict, 130 Ctrl-C, 143 SIGTERM
+exit codes: 0 success, 1 internal error, or a negative result (drift found, no counterfactual),
+2 usage, 3 bad data, 4 bad model file, 5 system (disk, permission), 6 warning with --strict,
+130 Ctrl-C, 143 SIGTERM
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """The parser of ``geomix``."""
     whole = argparse.ArgumentParser(
         prog="geomix",
-        description="Classify tables with a few readable planes per class.",
+        description="Train and use geometric mixture classifiers: a few readable planes per class.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

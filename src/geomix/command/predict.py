@@ -1,25 +1,26 @@
-"""``geomix predict``: answers for a file of rows of any length, in the memory of a few blocks."""
+"""``geomix predict``: predictions for a file of rows, block by block."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import DATA, Failure, blamed_on, usage
-from geomix.command.messages import is_watched, note, warn
+from geomix.command.exit_codes import DATA, CommandError, exit_code_for_bad_values
+from geomix.command.messages import is_interactive, note, warn
 
 EXAMPLES = """\
-  geomix predict m.geomix new.csv -o answers.csv --id customer
-  geomix predict m.geomix new.parquet -o answers.parquet --proba --explain
+  geomix predict m.geomix new.csv -o predictions.csv --id customer
+  geomix predict m.geomix new.parquet -o predictions.parquet --proba --explain
   zcat new.csv.gz | geomix predict m.geomix - | head
 """
 MOST_NAMED = 10
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "predict", "answer a file of rows", EXAMPLES)
+    parser = options.new_parser(
+        commands, "predict", "predict the classes of a file of rows", EXAMPLES
+    )
     options.add_model(parser)
     parser.add_argument("data", metavar="FILE", help="rows; '-' is standard input")
     parser.add_argument(
@@ -34,97 +35,106 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="COL",
-        help="a column to pass through as it is (repeatable)",
+        help="a column to copy to the output (repeatable)",
     )
-    parser.add_argument("--keep", action="store_true", help="pass all columns through")
+    parser.add_argument("--keep", action="store_true", help="copy all columns to the output")
     parser.add_argument(
-        "--target", metavar="COL", help="labels, if there are some: figures on standard error"
+        "--target", metavar="COL", help="column of labels; metrics are printed on standard error"
     )
-    parser.add_argument("--proba", action="store_true", help="the probability of every class")
+    parser.add_argument("--proba", action="store_true", help="add the probability of every class")
     parser.add_argument(
-        "--explain", action="store_true", help="the runner-up, and the columns that decided"
+        "--explain",
+        action="store_true",
+        help="add the second most probable class and the largest contributions",
     )
-    parser.add_argument("--force", action="store_true", help="replace an output that exists")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing output")
     parser.add_argument(
-        "--raw", action="store_true", help="do not guard cells that a spreadsheet would run"
+        "--escape-formulas",
+        action="store_true",
+        help="prefix text cells that a spreadsheet would run as formulas with an apostrophe",
     )
     parser.add_argument(
         "--unknown",
         choices=("allow", "error"),
         default="allow",
-        help="levels that training did not know (default: allow)",
+        help="levels that are not in the training data (default: allow)",
     )
     parser.add_argument(
         "--strict-columns",
         action="store_true",
-        help="columns that the model does not know are an error",
+        help="refuse columns that the model does not use",
     )
-    options.add_reading(parser)
+    options.add_read_options(parser)
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
-    from geomix.command.predictions import Answering
+def run(args: Any) -> int:
+    from geomix.command.predictions import PredictionTable
     from geomix.tablefile import open_table
     from geomix.tablefile.alignment import align
     from geomix.tablefile.writer import table_writer
 
-    options.refuse_same_file(a.output, a.data, a.model)
-    if a.output != "-" and os.path.isfile(a.output) and not a.force:
-        raise usage(f"{os.fsdecode(a.output)} exists; give --force to replace it")
-    options.check_folder(a.output)
-    how = options.reading(a)
-    model = options.loaded(a.model)
-    table = open_table(a.data, how, rereadable=False)
-    alignment = align(table, model, others=[*a.id, a.target], refuses_unknown=a.unknown == "error")
-    note(a, [*table.notes, *alignment.notes])
-    if not a.keep:
-        _tell_ignored(alignment, a)
-    answering = Answering(
-        alignment, _passed_through(a, table), proba=a.proba, explain=a.explain, target=a.target
+    options.check_output_is_no_input(args.output, args.data, args.model)
+    options.check_no_overwrite(args)
+    options.check_writable(args.output)
+    how_to_read = options.read_options(args)
+    model = options.load_model(args.model)
+    table = open_table(args.data, how_to_read, rereadable=False)
+    alignment = align(
+        table, model, others=[*args.id, args.target], refuses_unknown=args.unknown == "error"
+    )
+    note(args, [*table.notes, *alignment.notes])
+    if not args.keep:
+        _report_ignored_columns(alignment, args)
+    predictions = PredictionTable(
+        alignment,
+        _kept_columns(args, table),
+        proba=args.proba,
+        explain=args.explain,
+        target=args.target,
     )
     with (
-        blamed_on(DATA),
-        table_writer(a.output, answering.names, raw=a.raw) as write,
-        _bar(a) as bar,
+        exit_code_for_bad_values(DATA),
+        table_writer(args.output, predictions.names, escape_formulas=args.escape_formulas) as write,
+        _progress_bar(args) as bar,
     ):
-        for columns, n_rows in answering.blocks():
+        for columns, n_rows in predictions.blocks():
             write(columns)
             if bar is not None:
                 bar.update(n_rows)
-    _tell_unknown(alignment, answering.n_empty)
-    note(a, answering.figures())
+    _warn_of_unknown(alignment, predictions.n_empty_rows)
+    note(args, predictions.metrics())
     return 0
 
 
-def _passed_through(a: Any, table: Any) -> list[str]:
-    return list(table.names) if a.keep else list(dict.fromkeys(a.id))
+def _kept_columns(args: Any, table: Any) -> list[str]:
+    return list(table.names) if args.keep else list(dict.fromkeys(args.id))
 
 
-def _tell_ignored(alignment: Any, a: Any) -> None:
+def _report_ignored_columns(alignment: Any, args: Any) -> None:
     facts = alignment.model.training or {}
     expected = {facts.get("target"), *facts.get("left_out", ())}
     names = [name for name in alignment.ignored if name not in expected]
     if not names:
         return
     listed = ", ".join(map(repr, names[:MOST_NAMED])) + (", ..." if len(names) > MOST_NAMED else "")
-    text = f"{alignment.table.name}: columns that the model does not know: {listed}"
-    if a.strict_columns:
-        raise Failure(DATA, f"{text} (--strict-columns)")
+    text = f"{alignment.table.name}: columns that the model does not use: {listed}"
+    if args.strict_columns:
+        raise CommandError(DATA, f"{text} (--strict-columns)")
     warn(f"{text}; they are ignored.")
 
 
-def _tell_unknown(alignment: Any, n_empty: int) -> None:
+def _warn_of_unknown(alignment: Any, n_empty_rows: int) -> None:
     for name, count in alignment.unknown.items():
         if count:
-            warn(f"Column {name!r}: {count} cells hold levels that training did not know.")
-    if n_empty:
-        warn(f"{n_empty} rows have no value in any column of the model.")
+            warn(f"Column {name!r}: {count} cells hold levels that are not in the training data.")
+    if n_empty_rows:
+        warn(f"{n_empty_rows} rows have no value in any column of the model.")
 
 
-def _bar(a: Any) -> Any:
-    """A line that counts rows; None if nobody watches (even a silent tqdm starts a thread)."""
-    if not is_watched(a):
+def _progress_bar(args: Any) -> Any:
+    """A progress bar; None without a terminal, since even a disabled tqdm starts a thread."""
+    if not is_interactive(args):
         return contextlib.nullcontext()
     from tqdm import tqdm
 

@@ -1,4 +1,4 @@
-"""Answers as columns of an output table, block by block."""
+"""The output of ``geomix predict``: columns of predictions, block by block."""
 
 from __future__ import annotations
 
@@ -8,103 +8,116 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.command.exit_codes import usage
-from geomix.command.metrics import Tally, codes_of
-from geomix.command.summary import figures_line
+from geomix.command.exit_codes import usage_error
+from geomix.command.metrics import MetricSums, codes_of
+from geomix.command.summary import metrics_line
 from geomix.explain.cells import encoded_rows
 from geomix.tablefile.alignment import Alignment
 
-REASONS = 3
-ROWS_AT_A_TIME = 4096  # of explanations, which take more memory than answers
+N_COLUMNS_EXPLAINED = 3  # columns with the largest contributions, in the column "reasons"
+ROWS_EXPLAINED_AT_ONCE = 4096  # explanations take more memory than predictions
 
 
-class Answering:
-    """The output's columns: those passed through, prediction, probability and plane (the one that
-    answers for the row, counted within its class), and what else was asked for.
+class PredictionTable:
+    """The columns of the output, and the blocks of rows that fill them.
 
-    n_empty : rows without any value, counted as blocks go by
+    kept : input columns that are copied
+    prediction, probability : the predicted class and its probability
+    plane : the plane of that class with the largest responsibility, counted from 1
+    n_empty_rows : rows without any value so far
     """
 
     def __init__(
         self,
         alignment: Alignment,
-        passed: list[str],
+        kept: list[str],
         *,
         proba: bool,
         explain: bool,
         target: str | None,
     ) -> None:
         model = alignment.model
-        self.alignment, self.passed = alignment, passed
-        self.explain, self.target, self.n_empty = explain, target, 0
-        self._tally = Tally(model)
+        self.alignment, self.kept = alignment, kept
+        self.explain, self.target, self.n_empty_rows = explain, target, 0
+        self._sums = MetricSums(model)
         labels = [f"p_{label}" for label in model.classes.tolist()]
-        self.shares = labels if proba else []
+        self.probability_names = labels if proba else []
         reasons = ["against", "reasons"] if explain else []
-        self.names = [*passed, "prediction", "probability", "plane", *self.shares, *reasons]
+        self.names = [
+            *kept,
+            "prediction",
+            "probability",
+            "plane",
+            *self.probability_names,
+            *reasons,
+        ]
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise usage(f"the output would have two columns {twice!r}; rename the one in the input")
+            raise usage_error(
+                f"the output would have two columns {twice!r}; rename the one in the input"
+            )
 
     def blocks(self) -> Iterator[tuple[Mapping[str, Any], int]]:
-        """(columns by name, rows) of every block; at least one, which may be empty."""
-        is_first = True
-        for rows in self.alignment.rows(target=self.target, raw=self.passed):
-            yield {**rows.raw, **self._answers(rows.X, rows.labels)}, rows.block.n_rows
-            is_first = False
-        if is_first:
-            yield self._nothing(), 0
+        """(columns by name, number of rows) per block; one empty block if there are no rows."""
+        is_empty = True
+        for rows in self.alignment.rows(target=self.target, raw=self.kept):
+            yield {**rows.raw, **self._predictions(rows.X, rows.labels)}, rows.block.n_rows
+            is_empty = False
+        if is_empty:
+            yield self._no_rows(), 0
 
-    def _answers(self, X: Any, labels: Any) -> dict[str, Any]:
+    def _predictions(self, X: Any, labels: Any) -> dict[str, Any]:
         import pyarrow
 
         model = self.alignment.model
         encoded = encoded_rows(model, X)
-        self.n_empty += int(np.isnan(encoded).all(axis=1).sum())
+        self.n_empty_rows += int(np.isnan(encoded).all(axis=1).sum())
         code = model.answer("class_scores", encoded).argmax(axis=1)
         P = model.answer("predict_proba", encoded)
         if labels is not None:
-            self._tally.add(P, codes_of(model, labels))
+            self._sums.add(P, codes_of(model, labels))
         made: dict[str, Any] = {
             "prediction": pyarrow.array(model.classes.tolist()).take(pyarrow.array(code)),
             "probability": pyarrow.array(P[np.arange(len(P)), code]),
             "plane": pyarrow.array(self._planes(encoded, code)),
         }
         made |= {
-            name: pyarrow.array(np.ascontiguousarray(P[:, c])) for c, name in enumerate(self.shares)
+            name: pyarrow.array(np.ascontiguousarray(P[:, c]))
+            for c, name in enumerate(self.probability_names)
         }
-        return made | (self._reasons(X) if self.explain else {})
+        return made | (self._explanations(X) if self.explain else {})
 
-    def figures(self) -> list[str]:
-        """How good the answers were, if there were labels: a line, or none."""
-        return [figures_line(self._tally.figures())] if self._tally.n_rows else []
+    def metrics(self) -> list[str]:
+        """One line of metrics if the rows have labels, else an empty list."""
+        return [metrics_line(self._sums.metrics())] if self._sums.n_rows else []
 
     def _planes(self, encoded: FloatArray, code: IntArray) -> IntArray:
         model = self.alignment.model
         A = model.answer("responsibilities", encoded)
         own = np.where(model.planes.class_of == code[:, None], A, -1.0)
-        return own.argmax(axis=1) - model.planes.class_start[code]
+        return own.argmax(axis=1) - model.planes.class_start[code] + 1
 
-    def _reasons(self, X: Any) -> dict[str, Any]:
+    def _explanations(self, X: Any) -> dict[str, Any]:
         import pyarrow
 
         against: list[str] = []
         reasons: list[str] = []
-        for start in range(0, X.num_rows, ROWS_AT_A_TIME):
-            told = self.alignment.model.explain_local(X.slice(start, ROWS_AT_A_TIME))
-            against.extend(str(told.classes[code]) for code in told.against)
-            strongest = np.argsort(-np.abs(told.contributions), axis=1, kind="stable")[:, :REASONS]
-            for row, columns in zip(told.contributions, strongest, strict=True):
-                reasons.append("; ".join(f"{told.columns[j]} {row[j]:+.3g}" for j in columns))
+        for start in range(0, X.num_rows, ROWS_EXPLAINED_AT_ONCE):
+            found = self.alignment.model.explain_local(X.slice(start, ROWS_EXPLAINED_AT_ONCE))
+            against.extend(str(found.classes[code]) for code in found.against)
+            order = np.argsort(-np.abs(found.contributions), axis=1, kind="stable")
+            strongest = order[:, :N_COLUMNS_EXPLAINED]
+            for row, columns in zip(found.contributions, strongest, strict=True):
+                reasons.append("; ".join(f"{found.columns[j]} {row[j]:+.3g}" for j in columns))
         text = pyarrow.string()
         return {"against": pyarrow.array(against, text), "reasons": pyarrow.array(reasons, text)}
 
-    def _nothing(self) -> dict[str, Any]:
+    def _no_rows(self) -> dict[str, Any]:
         import pyarrow
 
         text = pyarrow.array([], pyarrow.string())
         labels = pyarrow.array(self.alignment.model.classes.tolist()).slice(0, 0)
         numbers = pyarrow.array([], pyarrow.float64())
         known = {"prediction": labels, "plane": pyarrow.array([], pyarrow.int64())}
-        known |= dict.fromkeys(["probability", *self.shares], numbers)
+        known |= dict.fromkeys(["probability", *self.probability_names], numbers)
         return {name: known.get(name, text) for name in self.names}

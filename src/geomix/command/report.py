@@ -1,11 +1,11 @@
-"""``geomix report``: one HTML file that tells a model whole."""
+"""``geomix report``: an HTML report of a model on test rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import DATA, blamed_on
+from geomix.command.exit_codes import DATA, exit_code_for_bad_values
 
 EXAMPLES = """\
   geomix report m.geomix test.csv --target y -o report.html
@@ -16,23 +16,25 @@ EXAMPLES = """\
 def add(commands: Any) -> None:
     parser = options.new_parser(commands, "report", "write an HTML report of a model", EXAMPLES)
     options.add_model(parser)
-    parser.add_argument("data", metavar="FILE", help="rows with labels, best those of a test")
-    parser.add_argument("--target", required=True, metavar="COL", help="the column with the labels")
+    parser.add_argument("data", metavar="FILE", help="labelled rows, preferably test rows")
+    parser.add_argument("--target", required=True, metavar="COL", help="column of labels")
     parser.add_argument("-o", "--output", required=True, metavar="HTML", help="the file to write")
-    parser.add_argument("--new", metavar="FILE", help="new rows, to be looked at for drift")
+    parser.add_argument(
+        "--new", metavar="FILE", help="new rows, to be compared with FILE for drift"
+    )
     parser.add_argument("--title", metavar="TEXT", help="the report's title")
-    options.add_reading(parser)
+    options.add_read_options(parser)
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
-    from geomix.command.inputs import rows_of
+def run(args: Any) -> int:
+    from geomix.command.inputs import read_rows
 
-    options.refuse_same_file(a.output, a.data, a.new, a.model)
-    options.check_folder(a.output)
-    model = options.loaded(a.model)
-    X, y = rows_of(a, model, a.data, a.target)
-    X_new = None if a.new is None else rows_of(a, model, a.new)[0]
-    with blamed_on(DATA):
-        model.report(X, y, a.output, X_new=X_new, title=a.title)
+    options.check_output_is_no_input(args.output, args.data, args.new, args.model)
+    options.check_writable(args.output)
+    model = options.load_model(args.model)
+    X, y = read_rows(args, model, args.data, args.target)
+    X_new = None if args.new is None else read_rows(args, model, args.new)[0]
+    with exit_code_for_bad_values(DATA):
+        model.report(X, y, args.output, X_new=X_new, title=args.title)
     return 0

@@ -1,11 +1,11 @@
-"""``geomix rules``: a model's regions as inequalities or boxes."""
+"""``geomix rules``: rules that describe the regions of a model."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import USAGE, blamed_on
+from geomix.command.exit_codes import USAGE, exit_code_for_bad_values
 
 EXAMPLES = """\
   geomix rules m.geomix
@@ -14,27 +14,31 @@ EXAMPLES = """\
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "rules", "the model's regions as rules", EXAMPLES)
+    parser = options.new_parser(
+        commands, "rules", "print rules that describe the regions of a model", EXAMPLES
+    )
     options.add_model(parser)
     parser.add_argument(
-        "data", nargs="?", metavar="FILE", help="rows; the rules of curves need them"
+        "data", nargs="?", metavar="FILE", help="rows; needed for a model with curves"
     )
-    parser.add_argument("--target", metavar="COL", help="the column with the labels")
-    parser.add_argument("--class", dest="class_", metavar="CLASS", help="of this class alone")
-    parser.add_argument("--max-terms", type=int, metavar="N", help="most terms of a rule")
+    parser.add_argument("--target", metavar="COL", help="column of labels")
+    parser.add_argument("--class", dest="class_", metavar="CLASS", help="only rules of this class")
     parser.add_argument(
-        "--digits", type=int, default=3, metavar="N", help="significant ones (default: 3)"
+        "--max-terms", type=int, metavar="N", help="largest number of terms in a rule"
+    )
+    parser.add_argument(
+        "--digits", type=int, default=3, metavar="N", help="significant digits (default: 3)"
     )
     options.add_json(parser)
-    options.add_reading(parser)
+    options.add_read_options(parser)
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     from geomix.command.inputs import model_and_rows
 
-    model, X, y = model_and_rows(a)
-    with blamed_on(USAGE):
-        found = model.rules(X, y, class_=a.class_, max_terms=a.max_terms, digits=a.digits)
-    options.print_facts(a, found)
+    model, X, y = model_and_rows(args)
+    with exit_code_for_bad_values(USAGE):
+        found = model.rules(X, y, class_=args.class_, max_terms=args.max_terms, digits=args.digits)
+    options.print_result(args, found)
     return 0

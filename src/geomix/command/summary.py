@@ -1,4 +1,4 @@
-"""Summaries for people and programs: facts as dataclasses, then text or JSON of them."""
+"""Results of ``fit`` and ``evaluate`` as dataclasses that print as text or JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_CLASSES = 12
 
 @dataclass(frozen=True)
 class FitFacts:
-    """What ``geomix fit`` tells: the data, the model and why it is as it is, how good it is."""
+    """The result of ``geomix fit``: data, model, how it was chosen, and metrics."""
 
     n_rows: int
     n_numbers: int
@@ -34,11 +34,11 @@ class FitFacts:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, estimator: Any, fitted: Any, a: Any) -> FitFacts:
+    def of(cls, estimator: Any, fitted: Any, args: Any) -> FitFacts:
         model, history = fitted.model, estimator.history_
         n_categories = int(model.schema.is_category.sum())
         chosen = next((one for one in history.trials if one.chosen), None)
-        tested = f"{fitted.n_held_out} rows held out" if fitted.n_held_out else a.test
+        tested = f"{fitted.n_held_out} rows held out" if fitted.n_held_out else args.test
         return cls(
             sum(fitted.class_rows.values()),
             model.n_features - n_categories,
@@ -55,18 +55,17 @@ class FitFacts:
             int(model.planes.n_members),
             float(model.temperature),
             None if chosen is None else float(chosen.valid_loss),
-            fitted.figures,
-            None if fitted.figures is None else str(tested),
+            fitted.metrics,
+            None if fitted.metrics is None else str(tested),
             fitted.streamed,
             fitted.seconds,
-            os.fsdecode(a.output),
-            os.path.getsize(a.output),
+            os.fsdecode(args.output),
+            os.path.getsize(args.output),
             tuple(history.notes),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        told = asdict(self)
-        return told | {"test": None if self.test is None else self.test.to_dict()}
+        return asdict(self) | {"test": None if self.test is None else self.test.to_dict()}
 
     def __str__(self) -> str:
         columns = _counted(self.n_numbers, "number", "numbers")
@@ -80,42 +79,42 @@ class FitFacts:
             f"{self.lift} lift, planes per class: {_some(self.planes)}{self._members()}",
         ]
         if self.choice:
-            lines.append(f"why: {self.choice}")
+            lines.append(self.choice)
         if self.test is not None:
-            lines.append(f"on {printable(str(self.tested_on))}: {figures_line(self.test)}")
+            lines.append(f"on {printable(str(self.tested_on))}: {metrics_line(self.test)}")
         elif self.held_out_log_loss is not None:
             lines.append(
-                f"log-loss {self.held_out_log_loss:.4f} on rows held out while choosing; give "
-                "--test for an honest figure"
+                f"validation log-loss {self.held_out_log_loss:.4f}, on the rows that chose this "
+                "model; use --test for an unbiased estimate"
             )
-        how = "streamed and trained" if self.streamed else "trained"
+        how = "trained out of core" if self.streamed else "trained"
         lines.append(
             f"{how} in {self.seconds:.1f} s; {printable(self.output)} has {self.n_bytes} bytes"
         )
         return "\n".join(lines)
 
     def _members(self) -> str:
-        return "" if self.n_members == 1 else f", in a committee of {self.n_members}"
+        return "" if self.n_members == 1 else f", in each of {self.n_members} ensemble members"
 
 
 @dataclass(frozen=True)
 class EvaluateFacts:
-    """What ``geomix evaluate`` tells."""
+    """The result of ``geomix evaluate``."""
 
-    figures: Any
+    metrics: Any
     unknown_levels: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.figures.to_dict(), "unknown_levels": self.unknown_levels}
+        return {**self.metrics.to_dict(), "unknown_levels": self.unknown_levels}
 
     def __str__(self) -> str:
-        found = self.figures
+        found = self.metrics
         rows = tuple(tuple(one.values()) for one in found.classes)
-        table = SmallTable(figures_line(found), ("label", "rows", "recall", "precision"), rows)
+        table = SmallTable(metrics_line(found), ("label", "rows", "recall", "precision"), rows)
         return f"{found.n_rows} rows: {table}"
 
 
-def figures_line(found: Any) -> str:
+def metrics_line(found: Any) -> str:
     return (
         f"accuracy {found.accuracy:.4f}, macro-F1 {found.macro_f1:.4f}, log-loss "
         f"{found.log_loss:.4f}, Brier {found.brier:.4f}, calibration error "

@@ -1,11 +1,11 @@
-"""``geomix verify``: whether a model file is sound and the one that was meant; else exit code 4."""
+"""``geomix verify``: check that a model file is valid. Exit code 4 if it is not."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import usage
+from geomix.command.exit_codes import usage_error
 
 EXAMPLES = """\
   geomix verify m.geomix
@@ -15,20 +15,22 @@ HEX_DIGITS = 64
 
 
 def add(commands: Any) -> None:
-    parser = options.new_parser(commands, "verify", "check that a model file is sound", EXAMPLES)
+    parser = options.new_parser(commands, "verify", "check that a model file is valid", EXAMPLES)
     options.add_model(parser)
-    parser.add_argument("--sha256", metavar="HEX", help="of the whole file, as sha256sum prints it")
+    parser.add_argument(
+        "--sha256", metavar="HEX", help="expected hash of the file, as sha256sum prints it"
+    )
     parser.set_defaults(run=run)
 
 
-def run(a: Any) -> int:
+def run(args: Any) -> int:
     from geomix.modelfile.saving import load, verify
 
-    if a.sha256 is None:
-        load(a.model)
+    if args.sha256 is None:
+        load(args.model)
         return 0
-    given = a.sha256.strip().lower()
+    given = args.sha256.strip().lower()
     if len(given) != HEX_DIGITS or set(given) - set("0123456789abcdef"):
-        raise usage(f"got --sha256 {a.sha256}; expected {HEX_DIGITS} hexadecimal digits")
-    verify(a.model, given)
+        raise usage_error(f"got --sha256 {args.sha256}; expected {HEX_DIGITS} hexadecimal digits")
+    verify(args.model, given)
     return 0

@@ -27,14 +27,14 @@ from geomix.out_of_core.survey import Classes, Part, Survey, survey_part
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
 from geomix.tablefile.class_labels import (
     MOST_PLACES,
-    are_whole,
-    coded,
-    labels_of,
-    refuse_no_classes,
-    refuse_quantity,
-    refuse_unlabelled,
+    are_integers,
+    as_labels,
+    check_classes,
+    check_not_measurements,
+    raise_unlabelled,
+    texts_and_codes,
 )
-from geomix.tablefile.column_types import as_single, guessed, looked_at, widened
+from geomix.tablefile.column_types import as_float32, checked_blocks, guess_kinds, with_text_columns
 from geomix.tablefile.delimited import NotNumbers
 
 # Of every class some rows are kept in the sample: more classes than this are none.
@@ -90,12 +90,12 @@ class TableSource:
         fixed = {**self.fixed, self.target: LABEL}
         fixed |= {} if self.weight is None else {self.weight: NUMBER}
         free = [name for name in self.learnt if name not in fixed]
-        self.kinds = fixed | guessed(self.table, free)
+        self.kinds = fixed | guess_kinds(self.table, free)
         while True:
             try:
                 return self._surveyed(free, seed, categorical_features)
             except NotNumbers as error:
-                self.kinds = widened(self.kinds, error, fixed)
+                self.kinds = with_text_columns(self.kinds, error, fixed)
 
     def _surveyed(self, free: list[str], seed: int, categorical_features: Any) -> Survey:
         import pyarrow
@@ -104,7 +104,7 @@ class TableSource:
         labels = _LabelsSeen()
         self.n_rows = self.n_held_out = 0
         self.labels_are_integers = False  # not known before all of them are
-        blocks = looked_at(self.table, self.kinds, free)
+        blocks = checked_blocks(self.table, self.kinds, free)
         for learn, held in self._cut(self.shown("looking at the rows", blocks), labels):
             bar = None if total is None else total.sample.bar
             one = survey_part(learn, self.n_rows, seed, categorical_features, bar)
@@ -115,14 +115,14 @@ class TableSource:
         if total is None or not (self.n_rows + self.n_held_out + labels.n_missing):
             raise TableFileError(f"{self.table.name}: no rows.")
         self._check_labels(labels, total)
-        self.labels_are_integers = are_whole(labels.texts)
+        self.labels_are_integers = are_integers(labels.texts)
         return _with_integer_labels(total) if self.labels_are_integers else total
 
     def _check_labels(self, labels: _LabelsSeen, survey: Survey) -> None:
         if labels.n_missing:
             self._allow_unlabelled(labels)
         texts = sorted(labels.texts)
-        refuse_no_classes(texts, self.n_rows + self.n_held_out, self._where)
+        check_classes(texts, self.n_rows + self.n_held_out, self._where)
         if self.held_out is not None and self.n_held_out == 0:
             share = self.held_out.share
             raise TableFileError(f"{self.n_rows} rows are too few to hold out a share of {share}.")
@@ -141,7 +141,7 @@ class TableSource:
 
     def _cut(self, blocks: Iterator[Block], labels: _LabelsSeen) -> Iterator[tuple[Part, Part]]:
         for block in blocks:
-            texts, codes = coded(block.columns[self.target])
+            texts, codes = texts_and_codes(block.columns[self.target])
             labelled = codes >= 0
             labels.count_missing(block, labelled)
             new = labels.first_rows(texts, codes, self._where)
@@ -150,7 +150,7 @@ class TableSource:
                 held = self.held_out.rows(block.first_row, block.n_rows)
                 held[new] = False
             X, weight = self._cells(block), self._weights(block)
-            y = labels_of(texts, as_integers=self.labels_are_integers)
+            y = as_labels(texts, as_integers=self.labels_are_integers)
             yield (
                 _part(X, y, codes, weight, labelled & ~held),
                 _part(X, y, codes, weight, labelled & held),
@@ -161,7 +161,7 @@ class TableSource:
 
         columns = {name: block.columns[name] for name in self.learnt}
         if self.single:
-            columns = {name: as_single(column) for name, column in columns.items()}
+            columns = {name: as_float32(column) for name, column in columns.items()}
         return pyarrow.table(columns)
 
     def _weights(self, block: Block) -> FloatArray | None:
@@ -170,7 +170,9 @@ class TableSource:
         weight = np.asarray(block.columns[self.weight].to_numpy(), dtype=np.float64)
         if np.isnan(weight).any():
             place = block.place(int(np.isnan(weight).argmax()))
-            raise TableFileError(f"{self.table.name}, {place}, column {self.weight!r}: no weight.")
+            raise TableFileError(
+                f"{self.table.name}, {place}, column {self.weight!r}: the weight is missing."
+            )
         return weight
 
     @property
@@ -180,8 +182,8 @@ class TableSource:
     def _allow_unlabelled(self, labels: _LabelsSeen) -> None:
         if not self.drops_unlabelled:
             n_rows = self.n_rows + self.n_held_out + labels.n_missing
-            refuse_unlabelled(labels.n_missing, n_rows, labels.places, self._where)
-        text = f"{labels.n_missing} rows without a label are left out."
+            raise_unlabelled(labels.n_missing, n_rows, labels.places, self._where)
+        text = f"{labels.n_missing} rows without a label are ignored."
         warnings.warn(text, DataQualityWarning, stacklevel=2)
 
     def _refuse_weightless(self, texts: list[str], survey: Survey) -> None:
@@ -216,7 +218,7 @@ class _LabelsSeen:
         new = {text: row for text, row in new.items() if text not in self.texts}
         self.texts |= set(new)
         if new:
-            refuse_quantity(sorted(self.texts), where)
+            check_not_measurements(sorted(self.texts), where)
         if len(self.texts) > MOST_CLASSES:
             raise TableFileError(
                 f"{where}: more than {MOST_CLASSES} different labels; this is an identifier or a "

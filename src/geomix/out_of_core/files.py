@@ -27,7 +27,7 @@ from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Part, Survey, survey_part
 from geomix.table.labels import plain_labels
 from geomix.tablefile.column_names import check_present
-from geomix.tablefile.multiple_files import matched, open_tables
+from geomix.tablefile.multiple_files import expand_paths, open_tables
 
 if TYPE_CHECKING:
     from geomix.estimator import GeometricMixtureClassifier
@@ -95,7 +95,7 @@ def fit_files(
 
 
 def _files(paths: Any) -> list[str]:
-    found = [os.fspath(path) for path in matched(paths)]
+    found = [os.fspath(path) for path in expand_paths(paths)]
     for one in found:
         if not Path(one).is_file():
             raise FileNotFoundError(f"{one!r} is not a file; expected a table of rows.")

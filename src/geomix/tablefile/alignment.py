@@ -1,7 +1,7 @@
-"""Rows of a file as a model wants them: its columns, in its order, with its levels.
+"""Rows of a file with the columns of a model, in the model's order.
 
-Columns are matched by name. Missing ones are an error that lists them, others are ignored, and
-levels that training did not know are counted.
+Columns are matched by name. Missing columns are an error, further columns are ignored, and cells
+with levels that are not in the training data are counted.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, TableFile
 from geomix.tablefile.column_names import check_present
 from geomix.tablefile.dialect import IS_NUMBER
 
-TRUTHS = {"true": True, "false": False, "1": True, "0": False}
+BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 @dataclass
-class Rows:
-    """Some rows for a model: ``X`` an Arrow table of cells; ``labels``, ``weight`` and ``raw``
-    columns where they were asked for."""
+class AlignedRows:
+    """Rows for a model. X : Arrow table of its columns;  labels, weight : (n,) or None;
+    raw : Arrow columns of text as it is in the file, by name."""
 
     X: Any
     block: Block
@@ -40,10 +40,10 @@ class Rows:
 
 @dataclass
 class Alignment:
-    """How a file's columns serve a model's.
+    """Which column of a file is which column of a model.
 
-    source : the file's column for each of the model's;  ignored : of the file's, by no one wanted
-    unknown : cells by column whose level training did not know, counted as blocks go by
+    source : the file's column for each column of the model;  ignored : columns without a use
+    unknown : number of cells so far with a level that is not in the training data, by column
     """
 
     table: TableFile
@@ -60,19 +60,19 @@ class Alignment:
         target: str | None = None,
         weight: str | None = None,
         raw: Sequence[str] = (),
-    ) -> Iterator[Rows]:
-        """The file's rows, block by block. ``raw`` columns come as ``rows.raw``, as they stand."""
+    ) -> Iterator[AlignedRows]:
+        """The rows of the file, block by block; ``raw`` : names of columns to copy as text."""
         kinds = dict(zip(self.source, self._kinds(), strict=True))
         for name, kind in ((target, LABEL), (weight, NUMBER)):
             if name in kinds:
-                raise SchemaError(f"The column {name!r} is one that the model reads.")
+                raise SchemaError(f"The column {name!r} is a feature of the model.")
             if name is not None:
                 kinds[name] = kind
-        # A column that is read in one way can be wanted as it stands besides.
+        # A column can be read as numbers and be copied as text at the same time.
         kinds |= {name: RAW for name in raw if name not in kinds}
         twice = [name for name in raw if kinds[name] != RAW]
         for block in self.table.blocks(kinds, twice):
-            rows = Rows(self._frame(block), block)
+            rows = AlignedRows(self._frame(block), block)
             rows.raw = {name: block.raw.get(name, block.columns[name]) for name in raw}
             if target is not None:
                 rows.labels = known_labels(self.model, block, target, self.table.name)
@@ -102,24 +102,26 @@ class Alignment:
         for part in cells.chunks:
             texts = part.dictionary.to_pylist()
             levels = [_level(column, text) for text in texts]
-            strange = [code for code, level in enumerate(levels) if level not in column.levels]
-            if strange:
-                self._count_unknown(column, part, strange, texts, block)
+            unknown_codes = [
+                code for code, level in enumerate(levels) if level not in column.levels
+            ]
+            if unknown_codes:
+                self._count_unknown(column, part, unknown_codes, texts, block)
             parts.append(
                 pyarrow.DictionaryArray.from_arrays(part.indices, _arrow_levels(levels, column))
             )
         return pyarrow.chunked_array(parts, parts[0].type if parts else cells.type)
 
     def _count_unknown(
-        self, column: Column, part: Any, strange: list[int], texts: list[str], block: Block
+        self, column: Column, part: Any, unknown_codes: list[int], texts: list[str], block: Block
     ) -> None:
-        found = np.isin(part.indices.fill_null(-1).to_numpy(), strange)
+        found = np.isin(part.indices.fill_null(-1).to_numpy(), unknown_codes)
         if found.any() and self.refuses_unknown:
             row = int(found.argmax())
             raise TableFileError(
                 f"{self.table.name}, {block.place(row)}, column {column.name!r}: "
-                f"{texts[part.indices[row].as_py()][:80]!r} is no level that training "
-                "knew."
+                f"{texts[part.indices[row].as_py()][:80]!r} is not a level of the "
+                "training data."
             )
         self.unknown[column.name] += int(found.sum())
 
@@ -131,18 +133,18 @@ def align(
     others: Sequence[str | None] = (),
     refuses_unknown: bool = False,
 ) -> Alignment:
-    """Match a file's columns with a model's. ``others`` are wanted besides."""
+    """Match the columns of a file with those of a model; ``others`` must be in the file too."""
     extra = [name for name in others if name is not None]
-    check_present(extra, table.names, table.name, "which was asked for")
+    check_present(extra, table.names, table.name, "which the options name")
     names = model_schema(model).names
     unnamed = names == tuple(f"x{j}" for j in range(len(names)))
     notes: list[str] = []
     given = tuple(name for name in table.names if name not in extra)
     if unnamed and not set(names) <= set(given) and len(given) == len(names):
         source = given
-        notes.append("the model's columns have no names: columns are taken in their order")
+        notes.append("the model's columns have no names: columns are matched by position")
     else:
-        what = "which the model was trained on"
+        what = "which the model needs"
         check_present(names, [*given, *extra], table.name, what)
         source = names
         if tuple(name for name in table.names if name in set(names)) != names:
@@ -152,12 +154,11 @@ def align(
 
 
 def _level(column: Column, text: str) -> Any:
-    """A cell's text as a level: itself, or the number or truth that it writes, where levels are
-    such."""
+    """The level of a cell: its text, or its number or boolean if the levels are such."""
     if not column.levels or any(isinstance(level, str) for level in column.levels):
         return text
     if all(isinstance(level, bool) for level in column.levels):
-        return TRUTHS.get(text.strip().casefold(), text)
+        return BOOLEANS.get(text.strip().casefold(), text)
     if IS_NUMBER.fullmatch(text):
         number = float(text)
         return int(number) if number.is_integer() else number
@@ -187,7 +188,7 @@ def known_labels(model: GeometricMixture, block: Block, target: str, file: str) 
     classes = model.classes.tolist()
     of_text: Mapping[str, Any] = {str(label): label for label in classes}
     if all(isinstance(label, bool) for label in classes):
-        of_text = TRUTHS
+        of_text = BOOLEANS
     where = f"column {target!r}"
     codes: list[IntArray] = []
     first = 0
@@ -200,10 +201,10 @@ def known_labels(model: GeometricMixture, block: Block, target: str, file: str) 
             row = int((found < 0).argmax())
             at = f"{file}, {block.place(first + row)}, {where}"
             if found[row] == -2:
-                raise TableFileError(f"{at}: no label.")
+                raise TableFileError(f"{at}: the label is missing.")
             held = texts[indices[row]][:80]
             raise TableFileError(
-                f"{at}: {held!r} is none of the model's classes, which are {_some(of_text)}."
+                f"{at}: {held!r} is not a class of the model; its classes are {_some(of_text)}."
             )
         codes.append(found)
         first += len(part)
@@ -211,8 +212,8 @@ def known_labels(model: GeometricMixture, block: Block, target: str, file: str) 
 
 
 def _code(text: str, of_text: Mapping[str, Any], classes: list[Any]) -> int:
-    """The place of the class that a text names, or -1. Truth is told in any case."""
-    key = text.casefold() if of_text is TRUTHS else text
+    """The code of the class that a text names, or -1; booleans in upper or lower case."""
+    key = text.casefold() if of_text is BOOLEANS else text
     return classes.index(of_text[key]) if key in of_text else -1
 
 

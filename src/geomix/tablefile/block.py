@@ -1,11 +1,11 @@
-"""Block: some consecutive rows of a file; TableFile: what every kind of file can do.
+"""Block: consecutive rows of a file. TableFile: the interface of every file format.
 
-A column is asked for as one of
+A column is read as one of these kinds:
 
     number    float64, null where missing
     text      dictionary<int32, string>, null where missing
-    label     the same, but only an empty cell is missing: a class may be called NA
-    raw       string, as it stands in the file
+    label     like text, but only empty cells are missing, since a class may be called NA
+    raw       string, as it is in the file
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 NUMBER, TEXT, LABEL, RAW = "number", "text", "label", "raw"
-# Cells of a column of numbers that mean missing.
+# Cells that mean missing in a column of numbers.
 MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
 
 
 @dataclass(frozen=True)
 class Block:
-    """columns : Arrow columns by name;  first_row : place of the first row in the file, from 0
-    place : where a row of this block stands, for messages: "line 5" or "row 5"
-    raw : columns that were asked for a second time, as they stand in the file
+    """columns : Arrow columns by name;  first_row : position of the first row in the file, from 0
+    place : the position of a row of this block for messages: "line 5" or "row 5"
+    raw : columns as text, as they are in the file
     """
 
     columns: Mapping[str, Any]
@@ -34,10 +34,10 @@ class Block:
 
 
 class TableFile(Protocol):
-    """A table in a file, read in blocks as often as is needed.
+    """A table in a file, which can be read in blocks any number of times.
 
-    name : for messages;  names : of the columns
-    natural : kinds by column where the file tells them (Parquet, Feather), else {}
+    name : of the file, for messages;  names : of the columns
+    stored_kinds : kinds by column if the file stores types (Parquet, Feather), else {}
     """
 
     @property
@@ -45,19 +45,19 @@ class TableFile(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
     @property
-    def natural(self) -> Mapping[str, str]: ...
+    def stored_kinds(self) -> Mapping[str, str]: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
 
     def reads_as_number(self, cell: str) -> bool: ...
 
     def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
-        """All rows, with the columns that ``kinds`` names, and those of ``raw`` besides."""
+        """All rows: columns of these kinds, and the columns ``raw`` as text."""
         ...
 
 
 def place_in(table: TableFile, row: int) -> str:
-    """Where a row of the file stands, found by reading again up to it."""
+    """The position of a row, found by reading the file again up to that row."""
     for block in table.blocks({table.names[0]: RAW}):
         if row < block.first_row + block.n_rows:
             return block.place(row - block.first_row)
@@ -65,7 +65,7 @@ def place_in(table: TableFile, row: int) -> str:
 
 
 def without_missing(column: Any, missing: frozenset[str]) -> Any:
-    """A column of text with null for the cells that mean missing."""
+    """A column of text with null for cells that are in ``missing``."""
     import pyarrow
     import pyarrow.compute
 

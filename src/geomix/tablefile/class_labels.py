@@ -1,7 +1,7 @@
-"""Labels of a file: what a column of text says about classes.
+"""The labels of a target column.
 
-Labels that are all whole numbers are numbers, all others are text. A column with one label, with
-a label for each row, or with fractions is nothing to classify by.
+Labels are int if all of them are integers, else str. A column with one label, with a different
+label in each row, or with fractions cannot be a target.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MOST_PLACES = 5
 FRACTION = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?|[+-]?\d+[eE][+-]?\d+", re.ASCII)
 
 
-def coded(column: Any) -> tuple[list[str], IntArray]:
-    """Texts and codes of an Arrow column of labels; -1 where there is none."""
+def texts_and_codes(column: Any) -> tuple[list[str], IntArray]:
+    """Distinct texts of an Arrow column of labels, and (n,) codes, -1 where missing."""
     column = column.unify_dictionaries()
     if column.num_chunks == 0:
         return [], np.empty(0, dtype=np.intp)
@@ -30,43 +30,44 @@ def coded(column: Any) -> tuple[list[str], IntArray]:
     return column.chunk(0).dictionary.to_pylist(), np.concatenate(codes).astype(np.intp)
 
 
-def are_whole(texts: Iterable[str]) -> bool:
+def are_integers(texts: Iterable[str]) -> bool:
     return all(WHOLE_NUMBER.fullmatch(text) for text in texts)
 
 
-def labels_of(texts: list[str], *, as_integers: bool) -> Any:
-    """An array of the labels that these texts are."""
+def as_labels(texts: list[str], *, as_integers: bool) -> Any:
+    """An array of labels, from their texts."""
     return plain_labels([int(text) for text in texts] if as_integers else texts)
 
 
-def refuse_unlabelled(n_missing: int, n_rows: int, places: list[str], where: str) -> None:
-    """``places`` : of the first rows without a label"""
+def raise_unlabelled(n_missing: int, n_rows: int, places: list[str], where: str) -> None:
+    """Raise an error about missing labels; ``places`` : the first rows without one."""
     listed = ", ".join(places) + (", ..." if n_missing > len(places) else "")
     raise TableFileError(
-        f"{where}: {n_missing} of {n_rows} labels are missing ({listed}). Leave those rows out "
+        f"{where}: {n_missing} of {n_rows} labels are missing ({listed}). Ignore those rows "
         "with --drop-unlabelled."
     )
 
 
-def refuse_no_classes(used: list[str], n_rows: int, where: str) -> None:
-    """One class, a class for each row, or a quantity: nothing to classify."""
+def check_classes(used: list[str], n_rows: int, where: str) -> None:
+    """Raise unless there are at least two classes, and fewer classes than rows."""
     if len(used) == 0:
         raise TableFileError(f"{where}: no row has a label.")
     if len(used) == 1:
         raise TableFileError(
             f"{where}: all labels are {used[0][:80]!r}; at least two classes are needed."
         )
-    refuse_quantity(used, where)
+    check_not_measurements(used, where)
     if len(used) == n_rows and n_rows > 2:
         raise TableFileError(
-            f"{where}: all {n_rows} labels are different; this is an identifier or a quantity, not "
-            "a class."
+            f"{where}: all {n_rows} labels are different; this is an identifier or a measurement, "
+            "not a class."
         )
 
 
-def refuse_quantity(used: list[str], where: str) -> None:
+def check_not_measurements(used: list[str], where: str) -> None:
     odd = next((text for text in used if FRACTION.fullmatch(text)), None)
     if odd is not None and len(used) > 2:
         raise TableFileError(
-            f"{where}: numbers such as {odd!r} are a quantity, not classes; make classes of them."
+            f"{where}: numbers such as {odd!r} are measurements, not classes; bin them into "
+            "classes first."
         )

@@ -1,7 +1,7 @@
-"""What the cells of free columns look like, added up block by block.
+"""Checks of columns whose kind was guessed, from counts over all blocks.
 
-Text that is mostly numbers, numbers with a decimal comma, and dates are refused rather than learnt
-as categories, since nobody means that. Whole numbers that a float64 cannot hold are warned about.
+Text that is mostly numbers, numbers with decimal commas, and dates are errors, since they were
+probably not meant as categories. Integers that float64 cannot represent cause a warning.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ import numpy as np
 
 from geomix.errors import DataQualityWarning, TableFileError
 from geomix.tablefile.block import NUMBER, Block, TableFile, place_in
+from geomix.tablefile.dialect import DECIMAL_COMMA, GROUPED
 
 LARGEST_EXACT_INTEGER = 2**53
-# From this share on a column is taken as meant to be what these cells are.
+# A column in which this share of the cells are numbers (or dates) was meant as numbers (or dates).
 MOSTLY = 0.5
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*", re.ASCII)
-GROUPED = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d+)?\s*", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([./])\d\d?\2(\d{4}|\d\d)( .*)?", re.ASCII)
 
 
-class Looks:
-    """The looks of a table's columns, of which ``kinds`` says what each is read as."""
+class ColumnChecks:
+    """Counts over the cells of a table's columns, which are read as ``kinds``."""
 
     def __init__(self, table: TableFile, kinds: Mapping[str, str]) -> None:
         self.table = table
         numbers = [name for name, kind in kinds.items() if kind == NUMBER]
-        # A file that tells the kinds of its columns means them.
-        texts = [] if table.natural else [name for name in kinds if name not in numbers]
-        self.numbers = {name: NumberLook() for name in numbers}
-        self.texts = {name: TextLook(table.reads_as_number) for name in texts}
+        # Text in a file that stores types is meant as text.
+        texts = [] if table.stored_kinds else [name for name in kinds if name not in numbers]
+        self.numbers = {name: NumberSummary() for name in numbers}
+        self.texts = {name: TextSummary(table.reads_as_number) for name in texts}
 
     def add(self, block: Block) -> None:
         for name, number in self.numbers.items():
@@ -43,8 +42,8 @@ class Looks:
         for name, text in self.texts.items():
             text.add(block.columns[name], block.first_row)
 
-    def tell(self) -> None:
-        """Warn of numbers that lose digits, and refuse text that was meant otherwise."""
+    def finish(self) -> None:
+        """Warn of integers that lose digits; raise for text that was meant as something else."""
         for name, number in self.numbers.items():
             if number.is_inexact:
                 warnings.warn(
@@ -55,12 +54,12 @@ class Looks:
                     stacklevel=2,
                 )
         for name, text in self.texts.items():
-            text.refuse_meant_otherwise(self.table, name)
+            text.check_meaning(self.table, name)
 
 
 @dataclass
-class NumberLook:
-    """largest : absolute value;  is_whole : whether all are whole numbers"""
+class NumberSummary:
+    """largest : largest absolute value;  is_whole : whether all values are integers"""
 
     largest: float = 0.0
     is_whole: bool = True
@@ -76,14 +75,14 @@ class NumberLook:
 
     @property
     def is_inexact(self) -> bool:
-        """Numbers that look like identifiers too long for a float64."""
+        """Whether these are integers above 2**53, such as long identifiers."""
         return self.is_whole and LARGEST_EXACT_INTEGER < self.largest < 1e40
 
 
 @dataclass
-class TextLook:
-    """Cells by what they look like (number, grouped, comma, date, word): how many, and the row and
-    text of the first."""
+class TextSummary:
+    """Counts of cells by pattern (number, grouped, comma, date, word), and the row and text of the
+    first cell of each."""
 
     is_number: Callable[[str], bool]
     counts: collections.Counter[str] = field(default_factory=collections.Counter)
@@ -98,53 +97,54 @@ class TextLook:
         codes = part.indices.fill_null(-1).to_numpy()
         texts = part.dictionary.to_pylist()
         counts = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
-        looks = [self._look(text) for text in texts]
-        for look, count in zip(looks, counts, strict=True):
+        patterns = [self._pattern(text) for text in texts]
+        for pattern, count in zip(patterns, counts, strict=True):
             if count:
-                self.counts[look] += count
-        for look in set(looks) - set(self.first):
-            alike = np.array([one == look for one in looks] + [False])[codes]
-            if alike.any():
-                row = int(alike.argmax())
-                self.first[look] = (first_row + row, texts[codes[row]])
+                self.counts[pattern] += count
+        for pattern in set(patterns) - set(self.first):
+            matches = np.array([one == pattern for one in patterns] + [False])[codes]
+            if matches.any():
+                row = int(matches.argmax())
+                self.first[pattern] = (first_row + row, texts[codes[row]])
 
-    def _look(self, text: str) -> str:
+    def _pattern(self, text: str) -> str:
         if self.is_number(text):
             return "number"
-        for look, pattern in (("grouped", GROUPED), ("comma", DECIMAL_COMMA), ("date", DATE)):
-            if pattern.fullmatch(text):
-                return look
+        for pattern, regex in (("grouped", GROUPED), ("comma", DECIMAL_COMMA), ("date", DATE)):
+            if regex.fullmatch(text):
+                return pattern
         return "word"
 
-    def refuse_meant_otherwise(self, table: TableFile, name: str) -> None:
-        """Refuse a column of text that was probably meant to be something else."""
+    def check_meaning(self, table: TableFile, name: str) -> None:
+        """Raise if a column of text was probably meant as numbers or dates."""
         where = f"{table.name}, column {name!r}"
-        for looks, what, remedy in (
-            (("grouped",), "marks between thousands", "--thousands ,"),
+        for patterns, what, remedy in (
+            (("grouped",), "thousands separators", "--thousands ,"),
             (("comma", "grouped"), "a decimal comma", "--decimal ,"),
         ):
-            if self._share(*looks) > 0.0 and self._share("number", *looks) >= MOSTLY:
-                text, place = self._first(table, *looks)
+            if self._share(*patterns) > 0.0 and self._share("number", *patterns) >= MOSTLY:
+                text, place = self._first(table, *patterns)
                 raise TableFileError(
-                    f"{where}, {place}: {text} is a number with {what}; give {remedy}."
+                    f"{where}, {place}: {text} is a number with {what}; use {remedy}."
                 )
         if (share := self._share("number")) >= MOSTLY:
             text, place = self._first(table, "grouped", "comma", "date", "word")
             raise TableFileError(
-                f"{where}, {place}: {text}, where {share:.0%} of the cells are numbers. If it "
-                f"means missing, give --missing {text}; if these are categories, --categorical."
+                f"{where}, {place}: {text} is not a number, but {share:.0%} of the cells are. "
+                f"If it means missing, use --missing {text}; if the column is categorical, "
+                "use --categorical."
             )
         if self._share("date") >= MOSTLY:
             text, place = self._first(table, "date")
             raise TableFileError(
-                f"{where}, {place}: dates such as {text}; drop the column (--drop), or make "
-                "numbers of it (a year, an age in days)."
+                f"{where}, {place}: the column holds dates such as {text}; drop it (--drop), or "
+                "convert it to numbers (a year, an age in days)."
             )
 
-    def _share(self, *looks: str) -> float:
-        return sum(self.counts[look] for look in looks) / max(self.counts.total(), 1)
+    def _share(self, *patterns: str) -> float:
+        return sum(self.counts[pattern] for pattern in patterns) / max(self.counts.total(), 1)
 
-    def _first(self, table: TableFile, *looks: str) -> tuple[str, str]:
-        """The first of the cells that look so, and its place in the file."""
-        row, text = min(self.first[look] for look in looks if look in self.first)
+    def _first(self, table: TableFile, *patterns: str) -> tuple[str, str]:
+        """The first cell with one of these patterns, and its position in the file."""
+        row, text = min(self.first[pattern] for pattern in patterns if pattern in self.first)
         return repr(text[:80]), place_in(table, row)

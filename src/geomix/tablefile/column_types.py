@@ -1,8 +1,8 @@
-"""A table to learn from: which columns are numbers, which are text.
+"""Which columns of a training table are numbers and which are text.
 
-The first block tells; a column that later turns out to hold text is read again as such. Rows may
-then be held in memory (``read_whole``) or go by block by block (``looked_at``): the kinds are the
-same, and so is what ``looks`` refuses.
+Kinds are guessed from the first block. If a later block has text in a column of numbers, the table
+is read again with that column as text. ``read_columns`` reads a table into memory;
+``checked_blocks`` reads it block by block. Both give the same kinds and the same errors.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 
 from geomix.errors import TableFileError
 from geomix.tablefile.block import NUMBER, TEXT, Block, TableFile
-from geomix.tablefile.column_checks import Looks
-from geomix.tablefile.columnar import DATES, NOTHING
+from geomix.tablefile.column_checks import ColumnChecks
+from geomix.tablefile.columnar import DATES, NULL
 from geomix.tablefile.delimited import NotNumbers
 
 
 class TooManyCells(Exception):
-    """A table has more cells than were to be held in memory."""
+    """A table has more cells than ``most_cells``."""
 
 
-def read_whole(
+def read_columns(
     table: TableFile,
     fixed: Mapping[str, str],
     free: Iterable[str],
@@ -29,56 +29,58 @@ def read_whole(
     single: bool = False,
     most_cells: int | None = None,
 ) -> dict[str, Any]:
-    """Arrow columns by name: those of ``fixed`` as they are to be, ``free`` ones as they are.
+    """Arrow columns by name: ``fixed`` gives the kinds of some, those of ``free`` are guessed.
 
-    single : numbers in float32, which takes half the memory
-    most_cells : above this ``TooManyCells`` is raised; None: any number
+    single : numbers as float32, in half the memory
+    most_cells : above this ``TooManyCells`` is raised; None: no limit
     """
     free = list(free)
-    kinds = dict(fixed) | guessed(table, free)
+    kinds = dict(fixed) | guess_kinds(table, free)
     while True:
         try:
             return _columns(table, kinds, free, single, most_cells)
         except NotNumbers as error:
-            kinds = widened(kinds, error, fixed)
+            kinds = with_text_columns(kinds, error, fixed)
 
 
-def looked_at(table: TableFile, kinds: Mapping[str, str], free: Iterable[str]) -> Iterator[Block]:
-    """The blocks of a table, once: what the ``free`` columns look like is told after the last."""
-    looks = Looks(table, {name: kinds[name] for name in free})
+def checked_blocks(
+    table: TableFile, kinds: Mapping[str, str], free: Iterable[str]
+) -> Iterator[Block]:
+    """The blocks of a table; the ``free`` columns are checked after the last block."""
+    checks = ColumnChecks(table, {name: kinds[name] for name in free})
     for block in table.blocks(kinds):
-        looks.add(block)
+        checks.add(block)
         yield block
-    looks.tell()
+    checks.finish()
 
 
-def guessed(table: TableFile, free: list[str]) -> dict[str, str]:
-    """Kinds of columns, by what the file says of them or by its first block."""
-    if table.natural:
-        return {name: _natural(table, name) for name in free}
+def guess_kinds(table: TableFile, free: list[str]) -> dict[str, str]:
+    """Kinds of columns: from the types in the file, else from its first block."""
+    if table.stored_kinds:
+        return {name: _stored_kind(table, name) for name in free}
     first = next(table.blocks(dict.fromkeys(free, TEXT)), None)
     if first is None:
         return dict.fromkeys(free, NUMBER)
     return {name: _guess(first.columns[name], table) for name in free}
 
 
-def widened(
+def with_text_columns(
     kinds: Mapping[str, str], error: NotNumbers, fixed: Mapping[str, str]
 ) -> dict[str, str]:
-    """The kinds with columns of text where numbers were expected; raises where they must be."""
+    """The kinds with text for the columns of ``error``; raises it if one of them is fixed."""
     if any(name in fixed for name in error.columns):
         raise error
     return dict(kinds) | dict.fromkeys(error.columns, TEXT)
 
 
-def _natural(table: TableFile, name: str) -> str:
-    kind = table.natural[name]
+def _stored_kind(table: TableFile, name: str) -> str:
+    kind = table.stored_kinds[name]
     if kind == DATES:
         raise TableFileError(
-            f"{table.name}, column {name!r}: dates or times; drop it (--drop), or make "
-            "numbers of it (a year, an age in days)."
+            f"{table.name}, column {name!r}: the column holds dates or times; drop it (--drop), "
+            "or convert it to numbers (a year, an age in days)."
         )
-    return NUMBER if kind == NOTHING else kind
+    return NUMBER if kind == NULL else kind
 
 
 def _guess(column: Any, table: TableFile) -> str:
@@ -94,17 +96,17 @@ def _columns(
     most_cells: int | None,
 ) -> dict[str, Any]:
     parts: dict[str, list[Any]] = {name: [] for name in kinds}
-    for block in looked_at(table, kinds, free):
+    for block in checked_blocks(table, kinds, free):
         n_cells = (block.first_row + block.n_rows) * len(kinds)
         if most_cells is not None and n_cells > most_cells:
             raise TooManyCells
         for name, column in block.columns.items():
-            parts[name].extend((as_single(column) if single else column).chunks)
+            parts[name].extend((as_float32(column) if single else column).chunks)
     return {name: _joined(made, kinds[name]) for name, made in parts.items()}
 
 
-def as_single(column: Any) -> Any:
-    """A column of numbers in float32; another as it is."""
+def as_float32(column: Any) -> Any:
+    """A column of numbers as float32; other columns unchanged."""
     import pyarrow
 
     return column.cast(pyarrow.float32()) if pyarrow.types.is_floating(column.type) else column

@@ -1,4 +1,4 @@
-"""Parquet and Feather in blocks. Their columns have types; here they become numbers or text."""
+"""Parquet and Feather files in blocks, with columns as numbers or text."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from geomix.tablefile.records import LONGEST_CELL
 
 ROWS_PER_BLOCK = 2**16
 DATES = "dates"
-NOTHING = "nothing"  # a column without any value, as a partition of a table may have
+NULL = "null"  # a column without any value, as one file of several may have
 
 
 @dataclass
 class ColumnarFile:
-    """``batches`` gives record batches with the columns of these names."""
+    """A ``TableFile``; ``batches`` gives record batches with the named columns."""
 
     name: str
     names: tuple[str, ...]
-    natural: Mapping[str, str]
+    stored_kinds: Mapping[str, str]
     batches: Callable[[list[str]], Iterator[Any]]
     form: str
     options: Any
@@ -37,15 +37,15 @@ class ColumnarFile:
         import pyarrow
 
         for name in (*kinds, *raw):
-            _refuse_nested(self.natural[name], name, self.name)
+            _refuse_nested(self.stored_kinds[name], name, self.name)
         first_row, n_bytes = 0, 0
         wanted = list(dict.fromkeys((*kinds, *raw))) or [self.names[0]]
-        with named(self.form, self.name):
+        with arrow_errors(self.form, self.name):
             for batch in self.batches(wanted):
                 n_bytes += batch.nbytes
-                if n_bytes > self.options.max_unfolded:
-                    raise byte_source.over_budget(self.name, self.options.max_unfolded)
-                place = _placer(first_row)
+                if n_bytes > self.options.max_decompressed:
+                    raise byte_source.too_large(self.name, self.options.max_decompressed)
+                place = _row_places(first_row)
                 cells = {name: pyarrow.chunked_array([batch.column(name)]) for name in wanted}
                 made = {
                     name: self._column(cells[name], name, kind, place)
@@ -83,8 +83,8 @@ class ColumnarFile:
         if compute.any(odd).as_py():
             at = place(compute.index(odd, True).as_py())
             raise TableFileError(
-                f"{self.name}, {at}, column {name!r}: an infinite number. Replace it, "
-                "or drop the row; infinity is never taken as missing."
+                f"{self.name}, {at}, column {name!r}: the number is infinite. Replace it, "
+                "or drop the row; infinity is never treated as missing."
             )
         return numbers
 
@@ -92,11 +92,9 @@ class ColumnarFile:
         for row, cell in enumerate(column.to_pylist()):
             if isinstance(cell, str) and not dialect.IS_NUMBER.fullmatch(cell):
                 return TableFileError(
-                    f"{self.name}, {place(row)}, column {name!r}: {cell[:80]!r} is no number."
+                    f"{self.name}, {place(row)}, column {name!r}: {cell[:80]!r} is not a number."
                 )
-        return TableFileError(
-            f"{self.name}, column {name!r}: {column.type} where numbers are expected."
-        )
+        return TableFileError(f"{self.name}, column {name!r}: {column.type}, expected numbers.")
 
     def _text(self, column: Any, name: str) -> Any:
         import pyarrow
@@ -112,19 +110,19 @@ class ColumnarFile:
             ) from error
         if (compute.max(compute.binary_length(text)).as_py() or 0) > LONGEST_CELL:
             raise TableFileError(
-                f"{self.name}, column {name!r}: a cell beyond {LONGEST_CELL} bytes."
+                f"{self.name}, column {name!r}: a cell is longer than {LONGEST_CELL} bytes."
             )
         return text
 
 
 def opened(where: ByteSource, stream: BinaryIO, form: str, options: Any) -> ColumnarFile:
-    """The table of a Parquet or Feather file; its footer is read first, and its sizes checked."""
-    if where.once:
-        where = byte_source.kept_source(stream, where.name)
+    """Open a Parquet or Feather file and check its size, names and types."""
+    if where.is_one_shot:
+        where = byte_source.buffered_source(stream, where.name)
     else:
-        byte_source.let_go(stream)
+        byte_source.close_stream(stream)
     reader = _parquet if form == byte_source.PARQUET else _feather
-    with named(form, where.name):
+    with arrow_errors(form, where.name):
         schema, batches = reader(where, options)
     names = tuple(schema.names)
     dialect.check_width(len(names), where.name)
@@ -135,36 +133,36 @@ def opened(where: ByteSource, stream: BinaryIO, form: str, options: Any) -> Colu
         )
     if not names:
         raise TableFileError(f"{where.name}: the file has no columns.")
-    natural = {name: natural_kind(schema.field(name).type) for name in names}
-    return ColumnarFile(where.name, names, natural, batches, form, options)
+    stored_kinds = {name: kind_of_type(schema.field(name).type) for name in names}
+    return ColumnarFile(where.name, names, stored_kinds, batches, form, options)
 
 
 Batches = Callable[[list[str]], Iterator[Any]]
 
 
 def _parquet(where: ByteSource, options: Any) -> tuple[Any, Batches]:
-    """The schema of a Parquet file, and its batches with the columns of these names."""
+    """The schema of a Parquet file, and a function for its record batches."""
     from pyarrow import parquet
 
     with _opened(where) as stream:
         file = parquet.ParquetFile(stream)
         meta, schema = file.metadata, file.schema_arrow
     sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-    if sum(sizes) > options.max_unfolded:
-        raise byte_source.over_budget(where.name, options.max_unfolded)
+    if sum(sizes) > options.max_decompressed:
+        raise byte_source.too_large(where.name, options.max_decompressed)
 
     def batches(columns: list[str]) -> Iterator[Any]:
         with _opened(where) as stream:
             # Neither a whole row group nor a whole column of it is ever in memory.
             file = parquet.ParquetFile(stream, buffer_size=2**17, pre_buffer=False)
-            # Nor is a thread of Arrow's at work that might outlive the interpreter.
+            # Without threads, since an Arrow thread that outlives the interpreter aborts.
             yield from file.iter_batches(ROWS_PER_BLOCK, columns=columns, use_threads=False)
 
     return schema, batches
 
 
 def _feather(where: ByteSource, options: Any) -> tuple[Any, Batches]:
-    """The same of a Feather file (of version 2, which is Arrow's own)."""
+    """The same for a Feather file (version 2, the Arrow IPC format)."""
     from pyarrow import ipc
 
     with _opened(where) as stream:
@@ -183,8 +181,8 @@ def _feather(where: ByteSource, options: Any) -> tuple[Any, Batches]:
 
 @contextlib.contextmanager
 def _opened(where: ByteSource) -> Iterator[Any]:
-    """The file as Arrow's own where it can be: a file of Python's, dropped by one of Arrow's
-    threads while the interpreter ends, aborts the process."""
+    """The file opened by Arrow where possible: a Python file that an Arrow thread releases while
+    the interpreter exits aborts the process."""
     import pyarrow
 
     if where.path is not None and where.path.isprintable():
@@ -194,42 +192,42 @@ def _opened(where: ByteSource) -> Iterator[Any]:
     content = pyarrow.BufferOutputStream()
     stream = where.open()
     shutil.copyfileobj(stream, content, byte_source.CHUNK)
-    byte_source.let_go(stream)
+    byte_source.close_stream(stream)
     yield pyarrow.BufferReader(content.getvalue())
 
 
-def natural_kind(kind: Any) -> str:
-    """number, text, dates, nothing, or what else a type is called."""
+def kind_of_type(kind: Any) -> str:
+    """The kind of an Arrow type: number, text, dates, null, or the name of the type."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
-        return TEXT if natural_kind(kind.value_type) in (TEXT, NUMBER) else str(kind)
+        return TEXT if kind_of_type(kind.value_type) in (TEXT, NUMBER) else str(kind)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         return NUMBER
     if types.is_decimal(kind):
         return NUMBER
     if types.is_null(kind):
-        return NOTHING
+        return NULL
     if types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view":
         return TEXT
     return DATES if types.is_temporal(kind) else str(kind)
 
 
 def _refuse_nested(kind: str, name: str, file: str) -> None:
-    if kind not in (NUMBER, TEXT, DATES, NOTHING):
+    if kind not in (NUMBER, TEXT, DATES, NULL):
         raise TableFileError(
             f"{file}, column {name!r}: {printable(kind)[:80]}, expected numbers or "
-            "text. Drop it, or take it apart into columns."
+            "text. Drop it, or split it into columns."
         )
 
 
-def _placer(first_row: int) -> Callable[[int], str]:
+def _row_places(first_row: int) -> Callable[[int], str]:
     return lambda row: f"row {first_row + row + 1}"
 
 
 @contextlib.contextmanager
-def named(form: str, name: str) -> Iterator[None]:
-    """Arrow's complaints about a file in our words. (Those of the system have a number.)"""
+def arrow_errors(form: str, name: str) -> Iterator[None]:
+    """Raise Arrow's errors as ``TableFileError``; errors of the system (with errno) pass."""
     import pyarrow
 
     try:

@@ -1,13 +1,13 @@
-"""Delimited text in blocks: Arrow parses each, and what it cannot take is looked up cell by cell.
+"""Delimited text in blocks, parsed by Arrow.
 
-Blocks are cut at ends of records before Arrow sees them, so every error has its physical line,
-and memory is that of one block however long the file is. The careful second look, with Python's
-csv module, happens only once Arrow has refused a block.
+Blocks end where records end, so every error has its line number, and memory is that of one block.
+If Arrow rejects a block, Python's csv module parses it again to find the line and the column.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
@@ -28,7 +28,7 @@ from geomix.tablefile.records import LONGEST_CELL, Records, count_lines
 
 
 class NotNumbers(TableFileError):
-    """Cells that were to be numbers; ``columns`` : where, within one block."""
+    """Cells that are not numbers; ``columns`` : the columns of one block that hold them."""
 
     def __init__(self, message: str, columns: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -37,28 +37,28 @@ class NotNumbers(TableFileError):
 
 @dataclass
 class DelimitedFile:
-    """A table of delimited text. ``reopened`` gives its blocks of records again."""
+    """A ``TableFile`` of delimited text. ``reopen`` reads its blocks of records from the start."""
 
     name: str
     names: tuple[str, ...]
     delimiter: str
     options: Any
     notes: tuple[str, ...]
-    reopened: Callable[[], Iterator[Records]]
-    waiting: Iterator[Records] | None = None
-    natural: Mapping[str, str] = field(default_factory=dict)
+    reopen: Callable[[], Iterator[Records]]
+    unread: Iterator[Records] | None = None
+    stored_kinds: Mapping[str, str] = field(default_factory=dict)
 
     def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
-        opened = self.reopened() if self.waiting is None else self.waiting
-        self.waiting, first_row = None, 0
+        opened = self.reopen() if self.unread is None else self.unread
+        self.unread, first_row = None, 0
         for part in opened:
             if not part.data.strip(b"\r\n") and len(self.names) > 1:
                 continue
             table = self._parsed(part, kinds)
-            columns = {name: self._tidied(table[name], kind) for name, kind in kinds.items()}
+            columns = {name: self._with_nulls(table[name], kind) for name, kind in kinds.items()}
             again = self._parsed(part, dict.fromkeys(raw, RAW)) if raw else {}
             texts = {name: again[name] for name in raw}
-            block = Block(columns, table.num_rows, first_row, self._placer(part), texts)
+            block = Block(columns, table.num_rows, first_row, self._row_places(part), texts)
             self._refuse_cells(block, kinds)
             first_row += table.num_rows
             yield block
@@ -74,8 +74,8 @@ class DelimitedFile:
         try:
             return csv.read_csv(
                 pyarrow.BufferReader(_arrow_owned(part.data)),
-                # A block is parsed as a whole, so threads gain nothing; and one of Arrow's that is
-                # still tidying up while the interpreter ends may abort the process.
+                # A block is parsed as a whole, so threads gain nothing, and an Arrow thread that
+                # is still running while the interpreter exits may abort the process.
                 read_options=csv.ReadOptions(
                     use_threads=False,
                     column_names=list(self.names),
@@ -98,31 +98,35 @@ class DelimitedFile:
         except pyarrow.ArrowInvalid as error:
             self._explain(part, kinds, error)
 
-    def _tidied(self, column: Any, kind: str) -> Any:
+    def _with_nulls(self, column: Any, kind: str) -> Any:
         if kind == TEXT:
             return without_missing(column, frozenset(("", *self.options.missing)))
         if kind == LABEL:
             return without_missing(column, frozenset(("",)))
         if kind == NUMBER and self.options.thousands:
-            return self._ungrouped(column)
+            return self._without_separators(column)
         return column
 
-    def _ungrouped(self, column: Any) -> Any:
-        """Numbers of text with a mark between thousands."""
+    def _without_separators(self, column: Any) -> Any:
+        """Numbers from text with thousands separators; the text if some cell is not a number."""
         import pyarrow
         from pyarrow import compute
 
         missing = pyarrow.array([*MISSING_NUMBERS, *self.options.missing])
         column = compute.if_else(compute.is_in(column, missing), None, column)
+        is_number = compute.match_substring_regex(column, f"^{self._number_pattern}$")
+        if not compute.all(is_number).as_py():
+            return column  # ``_refuse_cells`` raises with the line and the cell
         column = compute.replace_substring(column, self.options.thousands, "")
         column = compute.replace_substring(column, self.options.decimal, ".")
-        try:
-            return compute.cast(compute.utf8_trim_whitespace(column), pyarrow.float64())
-        except pyarrow.ArrowInvalid:
-            return column  # of text, which ``_refuse_cells`` sees
+        return compute.cast(compute.utf8_trim_whitespace(column), pyarrow.float64())
+
+    @property
+    def _number_pattern(self) -> str:
+        return dialect.number_pattern(self.options.decimal, self.options.thousands)
 
     def _refuse_cells(self, block: Block, kinds: Mapping[str, str]) -> None:
-        """Infinite numbers, and cells that are too long."""
+        """Raise if a number is infinite or a cell is too long."""
         import pyarrow
         from pyarrow import compute
 
@@ -135,8 +139,8 @@ class DelimitedFile:
                     row = compute.index(compute.fill_null(compute.is_inf(column), False), True)
                     place = f"{self.name}, {block.place(row.as_py())}, column {name!r}"
                     raise TableFileError(
-                        f"{place}: an infinite number. Replace it, or drop the row; infinity is "
-                        "never taken as missing."
+                        f"{place}: the number is infinite. Replace it, or drop the row; infinity "
+                        "is never treated as missing."
                     )
                 continue
             texts = [part.dictionary if kind != RAW else part for part in column.chunks]
@@ -151,11 +155,11 @@ class DelimitedFile:
 
     def _odd_number(self, block: Block, name: str) -> TableFileError:
         for row, cell in enumerate(block.columns[name].to_pylist()):
-            if cell is not None and not dialect.IS_NUMBER.fullmatch(cell):
+            if cell is not None and not self.reads_as_number(cell):
                 return self._not_a_number(block.place(row), name, cell, (name,))
-        return TableFileError(f"{self.name}, column {name!r}: not all are numbers.")
+        return TableFileError(f"{self.name}, column {name!r}: not all cells are numbers.")
 
-    def _placer(self, part: Records) -> Callable[[int], str]:
+    def _row_places(self, part: Records) -> Callable[[int], str]:
         def place(row: int) -> str:
             for count, (line, _) in enumerate(self._records(part)):
                 if count == row:
@@ -169,7 +173,7 @@ class DelimitedFile:
         yield from found
 
     def _explain(self, part: Records, kinds: Mapping[str, str], error: Exception) -> NoReturn:
-        """Say what Arrow refused, with its line and column."""
+        """Raise an error with the line and column that Arrow could not parse."""
         numbers = [(j, name) for j, name in enumerate(self.names) if kinds.get(name) == NUMBER]
         odd: dict[str, TableFileError] = {}
         for line, cells in self._records(part):
@@ -185,24 +189,36 @@ class DelimitedFile:
         raise TableFileError(f"{self.name}, from line {part.first_line}: {error}.") from error
 
     def reads_as_number(self, cell: str) -> bool:
-        """Whether a cell is a number, or missing from a column of numbers."""
+        """Whether a cell is a number, or means missing in a column of numbers."""
         if cell in MISSING_NUMBERS or cell in self.options.missing:
             return True
-        if self.options.thousands:
-            cell = cell.replace(self.options.thousands, "")
-        if self.options.decimal != ".":
-            cell = cell.replace(".", "x").replace(self.options.decimal, ".")
-        return dialect.IS_NUMBER.fullmatch(cell) is not None
+        return re.fullmatch(self._number_pattern, cell, re.ASCII) is not None
 
     def _not_a_number(
         self, place: str, name: str, cell: str, columns: tuple[str, ...]
     ) -> NotNumbers:
         held = cell[:80]
         return NotNumbers(
-            f"{self.name}, {place}, column {name!r}: {held!r} is no number. If it means "
-            f"missing, give --missing {held!r}.",
+            f"{self.name}, {place}, column {name!r}: {held!r} is not a number. "
+            f"{self._number_advice(held)}",
             columns,
         )
+
+    def _number_advice(self, cell: str) -> str:
+        if self.options.thousands and self.options.thousands in cell:
+            separator = self.options.thousands
+            return (
+                f"A thousands separator stands between groups of three digits; if {separator!r} "
+                f"is the decimal separator, use --decimal {separator}."
+            )
+        if self.options.decimal != "," and dialect.GROUPED.fullmatch(cell):
+            return (
+                "If the comma separates thousands, use --thousands ,; if it is the decimal "
+                "separator, use --decimal ,."
+            )
+        if self.options.decimal != "," and dialect.DECIMAL_COMMA.fullmatch(cell):
+            return "If the comma is the decimal separator, use --decimal ,."
+        return f"If it means missing, use --missing {cell!r}."
 
     def _ragged(self, line: int, n_fields: int) -> TableFileError:
         where = "the header has" if self.options.header else "the first line has"
@@ -214,8 +230,8 @@ class DelimitedFile:
 
 
 def _arrow_owned(data: bytes) -> Any:
-    """A copy in Arrow's memory. One of Arrow's threads drops it when it likes; were it Python's,
-    that thread would need the interpreter, which may be gone by then (and the process aborts)."""
+    """A copy in Arrow's memory. Python's memory would be released by an Arrow thread, which aborts
+    the process if the interpreter has exited by then."""
     import pyarrow
 
     stream = pyarrow.BufferOutputStream()
@@ -227,19 +243,19 @@ def _arrow_owned(data: bytes) -> Any:
 
 
 def opened(where: ByteSource, content: BinaryIO, form: str, options: Any) -> DelimitedFile:
-    """The table of a stream whose compression is off already; ``form`` is how to take it off."""
+    """The table of a decompressed stream; ``form`` is the compression, for reading it again."""
 
-    def reopened() -> BinaryIO:
-        if where.once:
+    def reopen() -> BinaryIO:
+        if where.is_one_shot:
             raise OSError(29, "A pipe can be read only once", where.name)
-        _, stream = byte_source.beginning(where.open())
-        return byte_source.unfolded(stream, form, where.name, options.max_unfolded)
+        _, stream = byte_source.peek(where.open())
+        return byte_source.decompressed(stream, form, where.name, options.max_decompressed)
 
     pieces = _utf8(byte_source.chunks(content), options.encoding, where.name)
     first = next(pieces, b"")
     delimiter = options.delimiter
     if delimiter is None:
-        delimiter = dialect.found_delimiter(
+        delimiter = dialect.detect_delimiter(
             first[: dialect.SAMPLE].decode(errors="replace"), where.name
         )
     blocks = _blocks(_again(first, pieces), delimiter, where.name)
@@ -248,9 +264,9 @@ def opened(where: ByteSource, content: BinaryIO, form: str, options: Any) -> Del
         raise TableFileError(f"{where.name}: the file is empty.")
     names, head = _split_header(head, delimiter, options, where.name)
 
-    def anew() -> Iterator[Records]:
+    def reread() -> Iterator[Records]:
         again = _blocks(
-            _utf8(byte_source.chunks(reopened()), options.encoding, where.name),
+            _utf8(byte_source.chunks(reopen()), options.encoding, where.name),
             delimiter,
             where.name,
         )
@@ -259,9 +275,9 @@ def opened(where: ByteSource, content: BinaryIO, form: str, options: Any) -> Del
 
     notes: tuple[str, ...] = ()
     if options.delimiter is None and delimiter != "," and len(names) > 1:
-        notes = (f"{where.name}: fields are separated by {dialect.shown_mark(delimiter)}",)
+        notes = (f"{where.name}: the delimiter is {dialect.quoted_delimiter(delimiter)}",)
     return DelimitedFile(
-        where.name, names, delimiter, options, notes, anew, _again_records(head, blocks)
+        where.name, names, delimiter, options, notes, reread, _again_records(head, blocks)
     )
 
 
@@ -285,7 +301,7 @@ def _blocks(pieces: Iterator[bytes], delimiter: str, name: str) -> Iterator[Reco
 def _split_header(
     head: Records, delimiter: str, options: Any, name: str
 ) -> tuple[tuple[str, ...], Records]:
-    """The names, and the records without the header (empty if there are no others)."""
+    """The column names, and the records after the header (possibly empty)."""
     data = head.data.lstrip(b"\r\n")
     line = head.first_line + count_lines(head.data[: len(head.data) - len(data)])
     quotes = records.structural_quotes(data, delimiter.encode(), line, name)
@@ -294,7 +310,7 @@ def _split_header(
     if not cells:
         raise TableFileError(f"{name}: the file is empty.")
     if not options.header:
-        dialect.refuse_unsplit(cells, delimiter, name, line)
+        dialect.check_split(cells, delimiter, name, line)
         dialect.check_width(len(cells), name)
         return tuple(f"x{j}" for j in range(len(cells))), Records(data, line)
     names = dialect.header_names(cells, delimiter, name, line)
@@ -302,12 +318,13 @@ def _split_header(
 
 
 def _utf8(chunks: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
-    """The text as UTF-8 without a byte order mark."""
+    """The text re-encoded as UTF-8, without a byte order mark."""
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         first = next(chunks, b"")
         if first.startswith(dialect.WIDE_MARKS):
             raise TableFileError(
-                f"{name}: not UTF-8 (it begins with the mark of UTF-16); try --encoding utf-16."
+                f"{name}: not UTF-8 (it begins with a UTF-16 byte order mark); use --encoding "
+                "utf-16."
             )
         yield from _again(first.removeprefix(dialect.UTF8_MARK), chunks)
         return

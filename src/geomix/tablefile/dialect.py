@@ -1,7 +1,7 @@
-"""Delimiter and header of delimited text: given, or found where only one reading is possible.
+"""Delimiter, header and number format of delimited text.
 
-A delimiter is found when it alone splits the header, or it alone splits the first records into
-as many fields as the header has; otherwise the file is refused and the candidates are named.
+A delimiter is detected if it is the only candidate that splits the header, or the only one that
+splits the first records into as many fields as the header. Otherwise an error names the candidates.
 """
 
 from __future__ import annotations
@@ -23,14 +23,27 @@ UTF8_MARK = codecs.BOM_UTF8
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-IS_NUMBER = re.compile(rf"\s*({NUMBER}|[+-]?(inf|infinity|nan))\s*", re.IGNORECASE | re.ASCII)
+# A number with a decimal comma, and one with commas between groups of three digits.
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*", re.ASCII)
+GROUPED = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d+)?\s*", re.ASCII)
+
+
+def number_pattern(decimal: str, thousands: str | None) -> str:
+    """A regular expression, of Python and of Arrow, for numbers with these separators."""
+    point, separator = re.escape(decimal), re.escape(thousands or "")
+    digits = rf"(\d{{1,3}}({separator}\d{{3}})+|\d+)" if thousands else r"\d+"
+    finite = rf"({digits}({point}\d*)?|{point}\d+)([eE][+-]?\d+)?"
+    return rf"\s*[+-]?({finite}|(?i:inf|infinity|nan))\s*"
+
+
+IS_NUMBER = re.compile(number_pattern(".", None), re.ASCII)
 
 
 def records_of(
     text: str, delimiter: str, *, blank: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """(line within the text from 0, cells) of every record; an empty line is one where ``blank``
-    is true, with a single empty cell."""
+    """(line from 0, cells) of every record. With ``blank`` an empty line is a record of one empty
+    cell."""
     csv.field_size_limit(2**31 - 1)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     line = 0
@@ -40,8 +53,8 @@ def records_of(
         line = reader.line_num
 
 
-def found_delimiter(sample: str, name: str) -> str:
-    """The delimiter of a text that begins like this."""
+def detect_delimiter(sample: str, name: str) -> str:
+    """Detect the delimiter from the beginning of a text."""
     whole = _whole_records(sample)
     counts = {mark: _field_counts(whole, mark) for mark in CANDIDATES}
     splitting = [mark for mark, n_fields in counts.items() if n_fields and n_fields[0] > 1]
@@ -50,17 +63,17 @@ def found_delimiter(sample: str, name: str) -> str:
     even = [mark for mark in splitting if len(set(counts[mark])) == 1 and len(counts[mark]) > 1]
     if len(even) == 1:
         return even[0]
-    named = " or ".join(f"--delimiter {shown_mark(mark)}" for mark in (even or splitting))
-    raise TableFileError(f"{name}, line 1: the delimiter is not clear; give {named}.")
+    named = " or ".join(f"--delimiter {quoted_delimiter(mark)}" for mark in (even or splitting))
+    raise TableFileError(f"{name}, line 1: the delimiter is ambiguous; use {named}.")
 
 
-def shown_mark(mark: str) -> str:
-    """A delimiter as it is typed in a shell."""
+def quoted_delimiter(mark: str) -> str:
+    """A delimiter as typed in a shell."""
     return "'\\t'" if mark == "\t" else f"'{mark}'"
 
 
 def _whole_records(sample: str) -> str:
-    """Without the last, which the sample may have cut."""
+    """The sample without its last record, which may be incomplete."""
     if len(sample) < SAMPLE:
         return sample
     return sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1] or sample
@@ -79,29 +92,30 @@ def _field_counts(sample: str, delimiter: str) -> list[int]:
 
 
 def header_names(cells: list[str], delimiter: str, name: str, line: int) -> tuple[str, ...]:
-    """The names of a header; refuses repeated ones, too many, and what is no header."""
+    """The names of a header; raises if they repeat, are too many or are all numbers."""
     check_width(len(cells), name)
     if all(IS_NUMBER.fullmatch(cell) for cell in cells):
         raise TableFileError(
-            f"{name}, line {line}: the header has nothing but numbers ({cells[0]!r}, "
-            "...). If the file has no header, give --no-header."
+            f"{name}, line {line}: all names in the header are numbers ({cells[0]!r}, "
+            "...). If the file has no header, use --no-header."
         )
     repeated = [one for one, count in collections.Counter(cells).items() if count > 1]
     if repeated:
         raise TableFileError(
-            f"{name}, line {line}: column names must be unique; repeated ones are {repeated[:5]!r}."
+            f"{name}, line {line}: column names must be unique; repeated names are "
+            f"{repeated[:5]!r}."
         )
-    refuse_unsplit(cells, delimiter, name, line)
+    check_split(cells, delimiter, name, line)
     return tuple(cells)
 
 
-def refuse_unsplit(cells: list[str], delimiter: str, name: str, line: int) -> None:
-    """A single column whose name holds another delimiter is no column."""
+def check_split(cells: list[str], delimiter: str, name: str, line: int) -> None:
+    """Raise if there is one column and its name holds another delimiter."""
     marks = [mark for mark in CANDIDATES if mark != delimiter and mark in cells[0]]
     if len(cells) == 1 and marks:
         raise TableFileError(
-            f"{name}, line {line}: one column, with the name {cells[0][:80]!r}; give "
-            f"--delimiter {shown_mark(marks[0])}."
+            f"{name}, line {line}: only one column, named {cells[0][:80]!r}; use "
+            f"--delimiter {quoted_delimiter(marks[0])}."
         )
 
 

@@ -1,6 +1,6 @@
-"""Several files as one table: the rows of the first, then those of the next; columns by name.
+"""Several files as one table: their rows in the order of the files, columns matched by name.
 
-A file is open only while its rows are read, so there may be thousands of them.
+A file is open only while its rows are read, so there may be thousands of files.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import Any
 from geomix.errors import SchemaError
 from geomix.tablefile.block import Block, TableFile
 from geomix.tablefile.byte_source import STANDARD_INPUT
-from geomix.tablefile.columnar import NOTHING
+from geomix.tablefile.column_names import first_few
+from geomix.tablefile.columnar import NULL
 from geomix.tablefile.reader import ReadOptions, open_table
 
-MOST_NAMED = 5
 
+def expand_paths(paths: Any) -> list[Any]:
+    """The files of a path, of a pattern such as "data/*.csv", or of a list of both.
 
-def matched(paths: Any) -> list[Any]:
-    """The files of a path, a pattern such as "data/*.csv", or a list of such; a pattern's files in
-    the order of their names. What is no pattern stays as it is, be it there or not."""
+    Files of a pattern are sorted by name. A path that is not a pattern is not checked.
+    """
     given = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else list(paths)
     found: list[Any] = []
     for path in given:
@@ -35,12 +36,12 @@ def matched(paths: Any) -> list[Any]:
             raise FileNotFoundError(f"No file matches {one!r}.")
         found += matches
     if not found:
-        raise FileNotFoundError("Got no path; expected a file, a pattern, or a list of such.")
+        raise FileNotFoundError("Got no path; expected a file, a pattern, or a list of both.")
     return found
 
 
 def open_tables(paths: Sequence[Any], options: ReadOptions | None = None) -> TableFile:
-    """The table in some files, which can be read as often as is needed.
+    """Open one or more files as one table, which can be read any number of times.
 
     Examples
     --------
@@ -58,25 +59,25 @@ def open_tables(paths: Sequence[Any], options: ReadOptions | None = None) -> Tab
         return first
     if STANDARD_INPUT in paths:
         raise SchemaError("Standard input cannot be one of several files.")
-    names, natural, notes = first.names, dict(first.natural), list(first.notes)
+    names, stored_kinds, notes = first.names, dict(first.stored_kinds), list(first.notes)
     for path in paths[1:]:
         table = open_table(path, options)
         _check_same_names(table, first)
-        natural = _agreed(natural, table, first.name)
+        stored_kinds = _common_kinds(stored_kinds, table, first.name)
         notes += table.notes
     name = f"{first.name} and {len(paths) - 1} more"
-    return SeveralFiles(
-        name, names, natural, tuple(notes), tuple(paths), options, first.reads_as_number
+    return MultipleFiles(
+        name, names, stored_kinds, tuple(notes), tuple(paths), options, first.reads_as_number
     )
 
 
 @dataclass(frozen=True)
-class SeveralFiles:
-    """A ``TableFile`` of several files; places name the file that they are in."""
+class MultipleFiles:
+    """A ``TableFile`` of several files; positions in messages include the file name."""
 
     name: str
     names: tuple[str, ...]
-    natural: Mapping[str, str]
+    stored_kinds: Mapping[str, str]
     notes: tuple[str, ...]
     paths: tuple[Any, ...]
     options: ReadOptions
@@ -91,33 +92,33 @@ class SeveralFiles:
             table = open_table(path, self.options)
             for block in table.blocks(kinds, raw):
                 n_rows = n_before + block.first_row + block.n_rows
-                place = _within(table.name, block.place)
+                place = _with_file(table.name, block.place)
                 yield replace(block, first_row=n_before + block.first_row, place=place)
             n_before = n_rows
 
 
-def _within(name: str, place: Callable[[int], str]) -> Callable[[int], str]:
+def _with_file(name: str, place: Callable[[int], str]) -> Callable[[int], str]:
     return lambda row: f"{place(row)} of {name}"
 
 
 def _check_same_names(table: TableFile, first: TableFile) -> None:
     for one, other in ((first, table), (table, first)):
         if lost := [name for name in one.names if name not in other.names]:
-            listed = ", ".join(map(repr, lost[:MOST_NAMED])) + ("..." if lost[MOST_NAMED:] else "")
+            listed = first_few(lost)
             raise SchemaError(f"{other.name}: no column {listed}, which {one.name} has.")
 
 
-def _agreed(natural: dict[str, str], table: TableFile, first: str) -> dict[str, str]:
-    """Kinds that all files tell alike; {} once one of them does not tell."""
-    if not natural or not table.natural:
+def _common_kinds(stored_kinds: dict[str, str], table: TableFile, first: str) -> dict[str, str]:
+    """Kinds that all files agree on; {} if some file stores no types."""
+    if not stored_kinds or not table.stored_kinds:
         return {}
-    for name, kind in table.natural.items():
-        known = natural[name]
-        if known == NOTHING:
-            natural[name] = kind
-        elif kind not in (known, NOTHING):
+    for name, kind in table.stored_kinds.items():
+        known = stored_kinds[name]
+        if known == NULL:
+            stored_kinds[name] = kind
+        elif kind not in (known, NULL):
             raise SchemaError(
-                f"The column {name!r} is {known} in {first} and {kind} in {table.name}; make it "
-                "one of them."
+                f"The column {name!r} is {known} in {first} and {kind} in {table.name}; convert "
+                "one of the files."
             )
-    return natural
+    return stored_kinds

@@ -1,4 +1,4 @@
-"""The door: a path and how to read it become a table of blocks."""
+"""Open a file of rows: ``open_table`` and its options."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from geomix.tablefile.block import TableFile
 from geomix.tablefile.byte_source import (
     FEATHER,
     PARQUET,
-    beginning,
-    form_of,
-    let_go,
-    source_of,
-    unfolded,
+    close_stream,
+    decompressed,
+    detect_format,
+    open_source,
+    peek,
 )
 
-LARGEST_UNFOLDED = 8 * 2**30
+MOST_DECOMPRESSED_BYTES = 8 * 2**30
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is to be read; None: found from the file.
+    """How to read a file.
 
-    delimiter, header, encoding, decimal, thousands : of delimited text
-    missing : cells that mean missing besides empty ones (and NA and the like among numbers)
-    max_unfolded : most bytes of compressed content
+    delimiter, header, encoding, decimal, thousands : of delimited text; delimiter None: detected
+    missing : cells that mean missing, besides empty cells (and NA and the like among numbers)
+    max_decompressed : limit on the decompressed size in bytes
     """
 
     delimiter: str | None = None
@@ -36,37 +36,37 @@ class ReadOptions:
     decimal: str = "."
     thousands: str | None = None
     missing: tuple[str, ...] = ()
-    max_unfolded: int = LARGEST_UNFOLDED
+    max_decompressed: int = MOST_DECOMPRESSED_BYTES
 
     def __post_init__(self) -> None:
         for name in ("delimiter", "decimal", "thousands"):
             mark = getattr(self, name)
             if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n\0'):
                 raise InvalidParameterError(
-                    f"Got {name}={mark!r}; expected one ASCII character other than a quote."
+                    f"Got {name}={mark!r}; expected one ASCII character, and no quote."
                 )
         if len({self.delimiter, self.decimal, self.thousands}) < 3 - (
             self.delimiter is None and self.thousands is None
         ):
             raise InvalidParameterError(
                 f"Got delimiter={self.delimiter!r}, decimal={self.decimal!r} and "
-                f"thousands={self.thousands!r}; expected different characters."
+                f"thousands={self.thousands!r}; expected three different characters."
             )
         try:
             "".encode(self.encoding)
         except LookupError:
             raise InvalidParameterError(
-                f"Got encoding={self.encoding!r}, which Python does not know; expected utf-8, "
-                "latin-1, cp1252, utf-16 or the like."
+                f"Got encoding={self.encoding!r}, which Python does not know; expected a name "
+                "such as utf-8, latin-1, cp1252 or utf-16."
             ) from None
 
 
 def open_table(
     path: Any, options: ReadOptions | None = None, *, rereadable: bool = True
 ) -> TableFile:
-    """The table in a file, or on standard input for "-".
+    """Open the table in a file; "-" is standard input.
 
-    Where ``rereadable`` is false a pipe is read as it comes, and ``blocks`` can be asked for once.
+    With ``rereadable=False`` a pipe is not buffered, and ``blocks`` can be called only once.
 
     Examples
     --------
@@ -80,14 +80,14 @@ def open_table(
     [[31.0, None]]
     """
     options = ReadOptions() if options is None else options
-    source = source_of(path, rereadable=rereadable)
-    first, stream = beginning(source.open())
+    source = open_source(path, rereadable=rereadable)
+    first, stream = peek(source.open())
     try:
-        form = form_of(first, source.name)
+        form = detect_format(first, source.name)
     except TableFileError:
-        let_go(stream)
+        close_stream(stream)
         raise
     if form in (PARQUET, FEATHER):
         return columnar.opened(source, stream, form, options)
-    content = unfolded(stream, form, source.name, options.max_unfolded)
+    content = decompressed(stream, form, source.name, options.max_decompressed)
     return delimited.opened(source, content, form, options)

@@ -1,9 +1,8 @@
-"""Bytes of delimited text, cut into blocks of whole records, with physical lines counted.
+"""Delimited text split into blocks of whole records, with line numbers.
 
-A record ends at a line end outside quotes. Quotes count where RFC 4180 has them: a field that
-begins with one ends with one, and a doubled one stands for itself; a quote in the midst of a
-bare field is a character like any other. Most blocks are settled by a few vectorised checks; only
-those with odd quotes are walked field by field.
+A record ends at a line end outside quotes. Quotes follow RFC 4180: a field that begins with a quote
+ends with one, and two quotes in it mean one; a quote inside an unquoted field is a plain character.
+Most blocks pass a vectorised check; only blocks with irregular quotes are scanned field by field.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ NO_QUOTES = np.empty(0, dtype=np.intp)
 
 @dataclass(frozen=True)
 class Records:
-    """Whole records, and the physical line (from 1) on which the first of them starts."""
+    """Whole records, and the line number (from 1) of the first."""
 
     data: bytes
     first_line: int
 
 
 def cut(chunks: Iterator[bytes], delimiter: bytes, name: str) -> Iterator[Records]:
-    """The bytes in blocks of whole records. Refuses unclosed quotes, NUL and Ctrl-Z."""
+    """Blocks of whole records; raises for unclosed quotes, NUL and Ctrl-Z."""
     rest, line = b"", 1
     for chunk in chunks:
         data = rest + chunk
@@ -52,26 +51,30 @@ def cut(chunks: Iterator[bytes], delimiter: bytes, name: str) -> Iterator[Record
 
 
 def count_lines(data: bytes) -> int:
-    """Line ends: LF, CR LF, or CR alone."""
+    """The number of line ends: LF, CR LF or CR."""
     if b"\r" not in data:
         return data.count(b"\n")
     return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
 def structural_quotes(data: bytes, delimiter: bytes, line: int, name: str) -> IntArray:
-    """Positions of the quotes that open, close or double, in turns; odd in number if one is open
-    at the end."""
+    """Positions of quotes that open and close fields, in turn; an odd number if the last field is
+    open."""
     if b'"' not in data:
         return NO_QUOTES
     octets = np.frombuffer(data, dtype=np.uint8)
     quotes = np.flatnonzero(octets == QUOTE)
     borders = np.zeros(256, dtype=bool)
     borders[[*delimiter, *b"\r\n"]] = True
-    return quotes if _are_regular(octets, quotes, borders) else _walked(data, delimiter, line, name)
+    return (
+        quotes
+        if _are_regular(octets, quotes, borders)
+        else _scan_quotes(data, delimiter, line, name)
+    )
 
 
 def _are_regular(octets: IntArray, quotes: IntArray, borders: IntArray) -> bool:
-    """Whether quotes open at the start of a field and close at its end, all of them."""
+    """Whether every quote is at the start or the end of a field, or doubled."""
     opening, closing = quotes[::2], quotes[1::2]
     before = borders[octets[opening - 1]] | (opening == 0)
     before[1:] |= opening[1:] == closing[: len(opening) - 1] + 1
@@ -82,8 +85,8 @@ def _are_regular(octets: IntArray, quotes: IntArray, borders: IntArray) -> bool:
     return bool(before.all() and after.all())
 
 
-def _walked(data: bytes, delimiter: bytes, line: int, name: str) -> IntArray:
-    """The same, field by field; text after a closing quote is an error."""
+def _scan_quotes(data: bytes, delimiter: bytes, line: int, name: str) -> IntArray:
+    """Like ``structural_quotes``, field by field; raises for text after a closing quote."""
     border = re.escape(delimiter) + rb"\r\n"
     quoted = re.compile(rb"(?:\A|(?<=[" + border + rb']))"[^"]*(?:""[^"]*)*("|\Z)')
     found: list[int] = []
@@ -97,8 +100,8 @@ def _walked(data: bytes, delimiter: bytes, line: int, name: str) -> IntArray:
             opened = line + count_lines(data[: match.start()])
             since = "" if at == opened else f", in a field that opens at line {opened}"
             raise TableFileError(
-                f"{name}, line {at}: text after a closing quote{since}; a quote within a field is "
-                "written twice."
+                f"{name}, line {at}: text after a closing quote{since}; write a quote "
+                "inside a field twice."
             )
         found.append(end - 1)
     return np.array(found, dtype=np.intp)
@@ -107,7 +110,7 @@ def _walked(data: bytes, delimiter: bytes, line: int, name: str) -> IntArray:
 def last_record_end(data: bytes, quotes: IntArray) -> int:
     """The position after the last line end outside quotes; 0 if there is none.
 
-    A CR that ends the data counts only with what follows it, which may be LF.
+    A CR at the end of the data does not count yet, since an LF may follow.
     """
     stop = len(data) - data.endswith(b"\r")
     while True:
@@ -119,7 +122,7 @@ def last_record_end(data: bytes, quotes: IntArray) -> int:
 
 
 def first_record_end(data: bytes, quotes: IntArray) -> int:
-    """The position after the first record; all of the data if no line end follows it."""
+    """The position after the first record; the length of the data if it has no line end."""
     start = 0
     while True:
         ends = [at for at in (data.find(b"\n", start), data.find(b"\r", start)) if at >= 0]
@@ -137,8 +140,8 @@ def _refuse_controls(data: bytes, line: int, name: str) -> None:
         if at >= 0:
             where = line + count_lines(data[:at])
             raise TableFileError(
-                f"{name}, line {where}: a {called}, which no text table has. If the file is "
-                "UTF-16, give --encoding utf-16."
+                f"{name}, line {where}: a {called}, which is not text. If the file is "
+                "UTF-16, use --encoding utf-16."
             )
 
 
@@ -147,13 +150,13 @@ def _refuse_endless(data: bytes, end: int, quotes: IntArray, line: int, name: st
         raise _unclosed(data[end:], int(quotes[-1]) - end, line, name)
     if len(data) - end > LONGEST_LINE:
         raise TableFileError(
-            f"{name}, line {line}: longer than {LONGEST_LINE} bytes; this is no table of rows."
+            f"{name}, line {line}: longer than {LONGEST_LINE} bytes; this is not a table."
         )
 
 
 def _unclosed(data: bytes, at: int, line: int, name: str) -> TableFileError:
     where = line + count_lines(data[: max(at, 0)])
     return TableFileError(
-        f"{name}, line {where}: a quote opens a field that does not end (within {LONGEST_CELL} "
-        "bytes). Close it, or double it if it is part of the text."
+        f"{name}, line {where}: a quoted field has no closing quote (within {LONGEST_CELL} "
+        "bytes). Close it, or write the quote twice if it is part of the text."
     )

@@ -1,8 +1,8 @@
-"""Rows out: delimited text or Parquet, block by block, onto a file or standard output.
+"""Write tables of predictions block by block: CSV, TSV or Parquet.
 
-Text is RFC 4180 with LF: a cell is quoted where it has to be, numbers are the shortest text that
-reads back as the same bits. A text cell that a spreadsheet would run as a formula (it begins with
-= + - @, tab or CR, and is no number) gets a leading apostrophe, unless ``raw`` is wanted.
+Text follows RFC 4180 with LF: cells are quoted where needed, and numbers are the shortest text
+that reads back as the same float. With ``escape_formulas`` a text cell that a spreadsheet would run
+as a formula (it begins with = + - @, tab or CR, and is not a number) gets a leading apostrophe.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Write = Callable[[Mapping[str, Any]], None]
 
 
 @contextlib.contextmanager
-def table_writer(path: Any, names: list[str], *, raw: bool = False) -> Iterator[Write]:
-    """A function that takes Arrow columns by name, once for each block.
+def table_writer(path: Any, names: list[str], *, escape_formulas: bool = False) -> Iterator[Write]:
+    """A function that writes one block of Arrow columns, by name.
 
-    The path's ending says what is written: .parquet, .tsv, or else CSV, both with .gz if wanted;
-    "-" is CSV on standard output.
+    The end of the path is the format: .parquet, .tsv, .tsv.gz, .csv.gz; CSV otherwise. "-" is CSV
+    on standard output.
     """
     with output(path) as file:
         ending = os.fsdecode(path).lower()
@@ -39,19 +39,19 @@ def table_writer(path: Any, names: list[str], *, raw: bool = False) -> Iterator[
                 yield write
         elif ending.endswith(".gz"):
             with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=5) as inside:
-                yield _delimited(inside, names, "\t" if ".tsv" in ending else ",", raw)
+                yield _delimited(inside, names, "\t" if ".tsv" in ending else ",", escape_formulas)
         else:
-            yield _delimited(file, names, "\t" if ending.endswith(".tsv") else ",", raw)
+            yield _delimited(file, names, "\t" if ending.endswith(".tsv") else ",", escape_formulas)
 
 
 @contextlib.contextmanager
 def output(path: Any) -> Iterator[BinaryIO]:
-    """A binary file to write to: whole at the end or not at all, but for pipes and devices."""
+    """A binary file that appears complete at the end or not at all; pipes are written directly."""
     if path == STANDARD_OUTPUT:
         if sys.stdout is None:
             raise OSError(9, "Standard output is closed")
         sys.stdout.flush()
-        yield cast(BinaryIO, _Whole(sys.stdout.buffer))
+        yield cast(BinaryIO, _WriteAll(sys.stdout.buffer))
         sys.stdout.buffer.flush()
         return
     try:
@@ -62,8 +62,8 @@ def output(path: Any) -> Iterator[BinaryIO]:
         yield file
 
 
-class _Whole:
-    """Standard output that takes all of what it is given; unbuffered it may take a part."""
+class _WriteAll:
+    """Standard output that writes all bytes; an unbuffered one may write only a part."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -75,27 +75,28 @@ class _Whole:
         return len(content)
 
 
-def _delimited(file: Any, names: list[str], delimiter: str, raw: bool) -> Write:
+def _delimited(file: Any, names: list[str], delimiter: str, escape_formulas: bool) -> Write:
     import pyarrow
 
-    header = _cells(pyarrow.array(names, pyarrow.string()), delimiter, raw).to_pylist()
-    waiting = [delimiter.join(header).encode() + b"\n"]  # until there are rows, or surely none
+    header = _cells(pyarrow.array(names, pyarrow.string()), delimiter, escape_formulas).to_pylist()
+    # The header is written with the first block, so that an error before it leaves no output.
+    pending = [delimiter.join(header).encode() + b"\n"]
 
     def write(columns: Mapping[str, Any]) -> None:
-        if waiting:
-            file.write(waiting.pop())
-        file.write(_lines([columns[name] for name in names], delimiter, raw))
+        if pending:
+            file.write(pending.pop())
+        file.write(_lines([columns[name] for name in names], delimiter, escape_formulas))
 
     return write
 
 
-def _lines(columns: list[Any], delimiter: str, raw: bool) -> bytes:
+def _lines(columns: list[Any], delimiter: str, escape_formulas: bool) -> bytes:
     import pyarrow
     from pyarrow import compute
 
     if not columns or len(columns[0]) == 0:
         return b""
-    texts = [_cells(column, delimiter, raw) for column in columns]
+    texts = [_cells(column, delimiter, escape_formulas) for column in columns]
     lines = compute.binary_join_element_wise(*texts, delimiter)
     all_lines = pyarrow.ListArray.from_arrays(
         pyarrow.array([0, len(lines)], pyarrow.int32()), lines
@@ -104,8 +105,8 @@ def _lines(columns: list[Any], delimiter: str, raw: bool) -> bytes:
     return bytes(whole.as_buffer()) + b"\n"
 
 
-def _cells(column: Any, delimiter: str, raw: bool) -> Any:
-    """A column as text, quoted where needed."""
+def _cells(column: Any, delimiter: str, escape_formulas: bool) -> Any:
+    """A column as text, escaped and quoted where needed."""
     import pyarrow
     from pyarrow import compute
 
@@ -114,12 +115,14 @@ def _cells(column: Any, delimiter: str, raw: bool) -> Any:
     if not pyarrow.types.is_string(column.type):
         return compute.fill_null(column.cast(pyarrow.string()), "")
     text = compute.fill_null(column, "")
-    if not raw:
-        looks_live = compute.match_substring_regex(text, FORMULA)
-        if compute.any(looks_live).as_py():
+    if escape_formulas:
+        may_be_formula = compute.match_substring_regex(text, FORMULA)
+        if compute.any(may_be_formula).as_py():
             is_number = compute.match_substring_regex(text, f"^{NUMBER}$")
-            live = compute.and_(looks_live, compute.invert(is_number))
-            text = compute.if_else(live, compute.binary_join_element_wise("'", text, ""), text)
+            is_formula = compute.and_(may_be_formula, compute.invert(is_number))
+            text = compute.if_else(
+                is_formula, compute.binary_join_element_wise("'", text, ""), text
+            )
     special = compute.match_substring_regex(text, f'["\r\n{delimiter}]')
     if compute.any(special).as_py():
         doubled = compute.replace_substring(text, '"', '""')
