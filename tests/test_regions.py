@@ -27,10 +27,30 @@ def two_columns(weights, biases, start):
     )
 
 
-@pytest.mark.parametrize("name", LINEAR)
+def printed(rule, model, X):
+    """(n,) rows that satisfy the printed inequalities."""
+    place = {name: j for j, name in enumerate(model.columns)}
+    inside = np.full(len(X), not rule.is_empty)
+    for one in rule.inequalities:
+        inside &= sum(w * X[:, place[name]] for name, w in one.terms) >= one.threshold
+    return inside
+
+
+@pytest.mark.parametrize("name", ["linear", "several"])
+@pytest.mark.parametrize("max_terms", [None, 1, 3])
+def test_figures_of_a_region_are_those_of_the_printed_rule(name, max_terms):
+    model, X, y = fitted(name)
+    for rule in model.regions(X, y, max_terms=max_terms, digits=2):
+        inside = printed(rule, model, X)
+        assert rule.coverage == pytest.approx(inside.mean())
+        if inside.any():
+            assert rule.purity == pytest.approx((y[inside] == rule.label).mean())
+
+
+@pytest.mark.parametrize("name", ["linear", "several", "rotated"])
 def test_a_region_is_where_its_plane_beats_every_rival(name):
     model, X, y = fitted(name)
-    told = model.rules(X, y)
+    told = model.regions(X, y, digits=12)
     Z = model.plane_scores(X)
     planes = model.planes
     assert len(told) == planes.n_planes
@@ -42,12 +62,21 @@ def test_a_region_is_where_its_plane_beats_every_rival(name):
             assert rule.purity == pytest.approx((y[inside] == rule.label).mean())
 
 
+def test_a_box_has_no_more_conditions_than_asked_for_and_no_box_twice():
+    for name in CURVED:
+        model, X, y = fitted(name)
+        every, short = model.regions(X, y), model.regions(X, y, max_terms=2)
+        assert max(len(rule.conditions) for rule in short) <= 2
+        for found in (every, short):
+            assert len({(rule.label, rule.conditions) for rule in found}) == len(found)
+
+
 @pytest.mark.parametrize("digits", [2, 6])
 def test_a_rounded_rule_says_how_wrong_it_is(digits):
     model, X, y = fitted("several")
     place = {name: j for j, name in enumerate(model.columns)}
     Z = model.plane_scores(X)
-    for p, rule in enumerate(model.rules(X, y, digits=digits)):
+    for p, rule in enumerate(model.regions(X, y, digits=digits)):
         rivals = model.planes.class_of != model.planes.class_of[p]
         inside = (Z[:, p, None] >= Z[:, rivals]).all(axis=1)
         told = np.full(len(X), not rule.is_empty)
@@ -59,13 +88,13 @@ def test_a_rounded_rule_says_how_wrong_it_is(digits):
         assert rule.misplaced == pytest.approx((told != inside).mean())
         assert rule.largest_error < 10.0 ** (2 - digits)
     if digits == 6:
-        assert max(rule.misplaced for rule in model.rules(X, y, digits=6)) < 0.01
+        assert max(rule.misplaced for rule in model.regions(X, y, digits=6)) < 0.01
 
 
 def test_inequalities_that_follow_from_others_are_left_out():
     """Three classes along u: for the rightmost, to beat the middle is to beat the left too."""
     model = two_columns([[-2, 0], [0, 0], [2, 0]], [0, 0.5, 0], [0, 1, 2, 3])
-    left, middle, right = model.rules()
+    left, middle, right = model.regions()
     assert [len(rule.inequalities) for rule in (left, middle, right)] == [1, 2, 1]
     assert right.conditions == ("2 u >= 0.5",)
     assert left.conditions == ("- 2 u >= 0.5",)
@@ -74,7 +103,7 @@ def test_inequalities_that_follow_from_others_are_left_out():
 def test_within_the_rows_range_more_follows():
     model = two_columns([[-2, 0], [0, 0], [2, 0]], [0, 0.5, 0], [0, 1, 2, 3])
     X = np.column_stack([np.linspace(1.0, 2.0, 20), np.zeros(20)])
-    left, middle, right = model.rules(X)
+    left, middle, right = model.regions(X)
     assert right.conditions == ("always",)
     assert left.is_empty
     assert middle.is_empty
@@ -83,10 +112,10 @@ def test_within_the_rows_range_more_follows():
 
 def test_leaving_out_the_weaker_terms_is_counted():
     model, X, y = fitted("several")
-    short, full = model.rules(X, y, max_terms=3), model.rules(X, y)
+    short, full = model.regions(X, y, max_terms=3), model.regions(X, y)
     assert max(len(one.terms) for rule in short for one in rule.inequalities) == 3
     assert sum(r.largest_error for r in short) > sum(r.largest_error for r in full)
-    one_class = model.rules(X, y, class_=1)
+    one_class = model.regions(X, y, class_=1)
     assert {rule.label for rule in one_class} == {1}
     assert len(one_class) == 3
 
@@ -95,7 +124,7 @@ def test_leaving_out_the_weaker_terms_is_counted():
 def test_every_row_in_a_box_is_of_the_class(name):
     """The written conditions are read back and rows drawn that fulfil them."""
     model, X, y = fitted(name)
-    rules = model.rules(X, y, digits=4)
+    rules = model.regions(X, y, digits=4)
     assert len(rules) > 0
     form = additive(model)
     rng = np.random.default_rng(0)
@@ -158,15 +187,15 @@ def _push_inside(text, form, rows, rng):
 def test_rules_of_curves_need_rows_and_nonsense_is_refused():
     model, X, _ = fitted("spline")
     with pytest.raises(ValueError, match="pass X"):
-        model.rules()
+        model.regions()
     for options in ({"digits": 0}, {"max_terms": 0}, {"class_": "nope"}):
         with pytest.raises(ValueError, match=r"expected|at least"):
-            model.rules(X, **options)
+            model.regions(X, **options)
 
 
 def test_rules_are_told_as_frame_json_html_and_text():
     model, X, y = fitted("mixed linear")
-    told = model.rules(X, y)
+    told = model.regions(X, y)
     json.dumps(told.to_dict(), allow_nan=False)
     assert len(told.to_frame()) == len(told)
     assert "red <b>" not in told._repr_html_()
@@ -176,8 +205,8 @@ def test_rules_are_told_as_frame_json_html_and_text():
 
 def test_rules_of_chosen_planes_are_those_of_all():
     model, X, y = fitted("committee")
-    every = model.rules(X, y)
-    some = model.rules(X, y, planes=[0, 13])
+    every = model.regions(X, y)
+    some = model.regions(X, y, planes=[0, 13])
     assert {(one.label, one.plane, one.member) for one in some} <= {(0, 0, 0), (1, 1, 0)}
     assert len(some) > 0
     assert set(some) <= set(every)

@@ -13,7 +13,15 @@ from sklearn.exceptions import NotFittedError
 
 from geomix import GeometricMixture, GeometricMixtureClassifier, load
 from geomix.explain import drift, editing, global_explanation, local_explanation
-from geomix.geometry import certificate, counterfactual, intervals, monotone, regions, thresholds
+from geomix.geometry import (
+    certificate,
+    counterfactual,
+    intervals,
+    monotone,
+    regions,
+    rules,
+    thresholds,
+)
 from geomix.report import report_html
 from geomix.training.history import History
 
@@ -25,7 +33,8 @@ FUNCTIONS = {
     "certify": certificate.certify,
     "probability_intervals": intervals.probability_intervals,
     "thresholds": thresholds.thresholds,
-    "rules": regions.rules,
+    "rules": rules.rules,
+    "regions": regions.regions,
     "check_monotone": monotone.check_monotone,
     "compare": drift.compare,
     "without_plane": editing.without_plane,

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from geomix.geometry.counterfactual import Counterfactual
     from geomix.geometry.intervals import ProbabilityIntervals
     from geomix.geometry.monotone import MonotoneCheck
-    from geomix.geometry.regions import Rules
+    from geomix.geometry.regions import Regions
+    from geomix.geometry.rules import Rules
     from geomix.geometry.thresholds import Thresholds
 
 
@@ -333,19 +334,55 @@ class GeometricMixture:
         y: Any = None,
         *,
         class_: Any = None,
+        purity: float = 0.9,
+        max_terms: int = 3,
+        max_rules: int = 12,
+        min_coverage: float = 0.01,
+        digits: int = 3,
+    ) -> Rules:
+        """Few short rules that cover most rows of ``X``: "if ... else if ... else ...".
+
+        y : labels that purity is measured against; None: the predictions
+        class_ : rules of this class only
+        purity : least share of a rule's rows that belong to its class
+        max_terms, max_rules : most conditions of a rule, and most rules
+        min_coverage : least share of the rows that a rule adds to those before it
+        digits : significant digits of the limits of numbers
+        """
+        from geomix.geometry.rules import rules
+
+        return rules(
+            self,
+            X,
+            y,
+            class_=class_,
+            purity=purity,
+            max_terms=max_terms,
+            max_rules=max_rules,
+            min_coverage=min_coverage,
+            digits=digits,
+        )
+
+    def regions(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        class_: Any = None,
         planes: Iterable[int] | None = None,
         max_terms: int | None = None,
         digits: int = 3,
-    ) -> Rules:
-        """The regions as rules: inequalities (linear lift) or boxes (spline lift, needs ``X``).
+    ) -> Regions:
+        """The region of each plane: inequalities (linear lift) or boxes (spline, needs ``X``).
 
         X, y : rows and labels, for coverage, purity and errors
-        class_ : rules of this class only;  planes : positions of the planes; None: all
-        max_terms : most terms of an inequality;  digits : significant digits of its numbers
+        class_ : regions of this class only;  planes : positions of the planes; None: all
+        max_terms : most terms of an inequality, or most conditions of a box
+        digits : significant digits of the numbers
         """
-        from geomix.geometry.regions import rules
+        from geomix.geometry.regions import regions
 
-        return rules(self, X, y, class_=class_, planes=planes, max_terms=max_terms, digits=digits)
+        return regions(self, X, y, class_=class_, planes=planes, max_terms=max_terms, digits=digits)
 
     def check_monotone(self, monotonic_cst: Any, X: Any = None) -> MonotoneCheck:
         """Whether probabilities only rise or only fall with columns: proved for every row.

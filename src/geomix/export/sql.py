@@ -25,6 +25,7 @@ from geomix.explain.column_terms import CurveTerm, LevelTerm, LineTerm, PairTerm
 from geomix.export.tables import ModelTables, model_tables
 from geomix.model import GeometricMixture
 from geomix.table.schema import Column
+from geomix.table.sql_text import literal, number, quoted
 
 # For each database: its function for the greatest of several values of a row, and how a step of
 # the query is computed before the next. SQLite and PostgreSQL would otherwise insert the text of
@@ -132,37 +133,6 @@ def _check_one_kind(column: Column) -> None:
 
 
 # --- texts ---
-
-
-def quoted(name: str) -> str:
-    """A name as a quoted identifier.
-
-    >>> print(quoted('a"b c'))
-    "a""b c"
-    """
-    if "\0" in name or not name:
-        raise ValueError(f"Got the name {name!r}; SQL has no empty names and none with NUL.")
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: Any) -> str:
-    """A label or level as a literal."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return number(value)
-    if "\0" in value:
-        raise ValueError(f"Got the text {value!r}; SQL has no text with NUL.")
-    return "'" + value.replace("'", "''") + "'"
-
-
-def number(value: float) -> str:
-    """A double: with an exponent, so that no database takes it for a decimal."""
-    text = repr(float(value))
-    text = text if "e" in text else f"{text}e0"
-    return f"({text})" if text.startswith("-") else text
 
 
 def _own(name: str) -> str:

@@ -2,7 +2,7 @@
 
 Everything here works on the additive form of a model (``explain/additive_form.py``): exact for
 linear models, exact or with proved bounds for spline models and ensembles. Fourier models raise
-``NoShapes``, except for covering rules, which need predictions only. Solvers are SciPy's.
+``NoShapes``, except in ``rules``, which needs predictions only. Solvers are SciPy's.
 
     projection       the nearest point of a polyhedron
     constraints      which cells of a row may change
@@ -13,6 +13,7 @@ linear models, exact or with proved bounds for spline models and ensembles. Four
     certificate      radius without a change of the prediction; column_radius for curves
     intervals        probability intervals under measurement errors
     thresholds       values of one column at which the prediction changes
-    regions, boxes   the regions of planes as rules
+    rules            short rules that cover most rows, over rule_search and conditions
+    regions, boxes   the regions of planes as inequalities or boxes
     monotone         whether a probability only rises, or only falls, with a column
 """

@@ -1,14 +1,14 @@
-"""Boxes inside a class's region: "x between a and b, colour red or white, anything else whatever".
+"""Boxes inside a class's region: "x between a and b, colour red or white, anything else".
 
-Every row in the box is given to the class by the soft model, proved: from an anchor row with
-margins s_c - s_k, a column that stays within its interval takes off at most
+For every row in the box the soft model predicts the class, proved. From an anchor row with margins
+s_c - s_k, a column that stays within its interval takes off at most
 
     max over the interval of  (largest rise of k's planes) - (smallest rise of c's planes),
 
-as in ``bounds.py``, and a box is valid while the sums over columns stay below the margins. From
-some rows that the plane answers for, sure ones and ordinary ones, the box is widened by whatever
-step takes in most rows (of its own column) for what it costs of the margins; the box with most
-rows is kept.
+as in ``bounds.py``, and a box is valid while the sums over columns stay below the margins. Boxes
+grow from a few rows that the plane answers, confident and ordinary ones. Each step widens the box
+where the ratio of added rows (counted in that column) to used-up margin is largest. The box with
+most rows is kept.
 """
 
 from __future__ import annotations
@@ -28,22 +28,44 @@ from geomix.geometry.search import class_scores
 from geomix.model import GeometricMixture
 
 ROUNDING = 1e-9
-ANCHORS = (1.0, 0.8, 0.5)  # how sure the rows are that boxes are grown around
+ANCHORS = (1.0, 0.8, 0.5)  # quantiles of the margin at which boxes start
 STRIDES = 16  # steps from one end of a curve to the other
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """conditions : as texts;  inside : (n,) which rows lie in it."""
+    """conditions : texts;  holds : (n_conditions, n) which rows satisfy each, as printed."""
 
     conditions: tuple[str, ...]
-    inside: BoolArray
+    holds: BoolArray
+
+    @property
+    def n_conditions(self) -> int:
+        return len(self.conditions)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.conditions or ("always",)
+
+    @property
+    def inside(self) -> BoolArray:
+        """(n,) rows that satisfy all conditions."""
+        inside: BoolArray = np.asarray(self.holds.all(axis=0))
+        return inside
+
+    def shortened(self, most: int) -> Box:
+        """The conditions that exclude most rows, in their order."""
+        order = np.argsort(self.holds.sum(axis=1), kind="stable")[:most]
+        chosen = sorted(order.tolist())
+        return Box(tuple(self.conditions[i] for i in chosen), self.holds[chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """The places of one column in order (knots and the anchor's cell, or levels) and what each of
-    them takes off the margins against the rivals, (n_places, n_rivals)."""
+    """The values of one column in order (knots and the anchor's cell, or levels).
+
+    cost : (n_values, n_rivals) what each takes off the margins against the rivals
+    """
 
     values: FloatArray
     cost: FloatArray
@@ -55,8 +77,8 @@ class _Column:
 def proved_boxes(
     model: GeometricMixture, form: Additive, p: int, code: int, encoded: FloatArray, digits: int
 ) -> Box | None:
-    """The widest box found around rows that plane ``p`` of class ``code`` answers for; None where
-    it answers for none."""
+    """The box with most rows around rows that plane ``p`` of class ``code`` answers; None if it
+    answers none."""
     S = model.answer("class_scores", encoded)
     answered = leads(model, model.answer("responsibilities", encoded))[:, p]
     answered &= S.argmax(axis=1) == code
@@ -86,7 +108,7 @@ def _box_around(
     columns = [_column(form, shape, anchor[shape.column], code, rivals) for shape in form.shapes]
     sides = [_Side(one, encoded[:, j]) for j, one in enumerate(columns)]
     _widen(sides, np.maximum(budget, 0.0))
-    return _told(model, columns, [side.span for side in sides], encoded, digits)
+    return _described(model, columns, [side.span for side in sides], encoded, digits)
 
 
 def _column(form: Additive, shape: Any, cell: float, code: int, rivals: IntArray) -> _Column:
@@ -113,8 +135,7 @@ def _column(form: Additive, shape: Any, cell: float, code: int, rivals: IntArray
 
 
 class _Side:
-    """One column's part of a box while it grows: its places, what they cost, how many rows of the
-    table have one of them."""
+    """One column's part of a growing box: its values, their cost, and how many rows have them."""
 
     def __init__(self, column: _Column, cells: FloatArray) -> None:
         self.column = column
@@ -134,7 +155,7 @@ class _Side:
         self.n_rows = max(sum(counts[k] for k in self.span), 0.5)
 
     def steps(self) -> list[list[int]]:
-        """Places that could come in next, together."""
+        """Sets of values that could be added next."""
         n_places = len(self.column.values)
         if self.column.is_category:
             return [[k] for k in range(n_places) if k not in self.span]
@@ -159,7 +180,7 @@ class _Side:
 
 
 def _widen(sides: list[_Side], left: FloatArray) -> None:
-    """Step by step, always the one with most rows for its cost, until none fits."""
+    """Add values step by step, most rows per cost first, until none fits."""
     offers = [_offers(side) for side in sides]
     while True:
         best, choice = -1.0, None
@@ -185,7 +206,7 @@ def _offers(side: _Side) -> list[tuple[list[int], FloatArray, float]]:
 
 
 def _is_complete(one: _Column, cells: FloatArray) -> bool:
-    """Whether the places of a column are all that its rows can hold."""
+    """Whether the values of a column are all that its rows can hold."""
     if one.is_category:
         return bool(np.isin(cells[~np.isnan(cells)], one.values).all()) and (
             not np.isnan(cells).any() or bool(np.isnan(one.values).any())
@@ -193,35 +214,35 @@ def _is_complete(one: _Column, cells: FloatArray) -> bool:
     return all(one.outer_is_flat) and not np.isnan(cells).any()
 
 
-def _told(
+def _described(
     model: GeometricMixture,
     columns: list[_Column],
     spans: list[set[int]],
     encoded: FloatArray,
     digits: int,
 ) -> Box:
-    inside = np.ones(len(encoded), dtype=bool)
-    texts = []
+    texts, holds = [], []
     for j, one in enumerate(columns):
         column = model_schema(model).columns[j]
         x = encoded[:, j]
         if len(spans[j]) == len(one.values) and _is_complete(one, x):
-            continue  # every cell there is
+            continue  # every possible cell
         if one.is_category:
             places = one.values[sorted(spans[j])]
-            inside &= np.isin(x, places) | (np.isnan(x) & np.isnan(places).any())
+            holds.append(np.isin(x, places) | (np.isnan(x) & np.isnan(places).any()))
             texts.append(_one_of(column, places))
             continue
         low, high = one.values[min(spans[j])], one.values[max(spans[j])]
         open_low = min(spans[j]) == 0 and one.outer_is_flat[0]
         open_high = max(spans[j]) == len(one.values) - 1 and one.outer_is_flat[1]
-        inside &= ~np.isnan(x) & ((x >= low) | open_low) & ((x <= high) | open_high)
-        texts.append(_between(column.name, low, high, open_low, open_high, digits))
-    return Box(tuple(text for text in texts if text) or ("always",), inside)
+        a, b = _rounded_inwards(low, high, x, digits)
+        holds.append(~np.isnan(x) & ((x >= float(a)) | open_low) & ((x <= float(b)) | open_high))
+        texts.append(_between(column.name, a, b, open_low, open_high))
+    return Box(tuple(texts), np.array(holds, dtype=bool).reshape(len(texts), len(encoded)))
 
 
 def _one_of(column: Any, places: FloatArray) -> str:
-    """The levels of a box, or those that are not if they are fewer."""
+    """The levels of a box, or the excluded ones if they are fewer."""
     others = [code for code in range(column.n_levels) if code not in places]
     if len(others) < len(places) and (places >= 0.0).all():
         names = [_level_name(column, float(code)) for code in others]
@@ -237,16 +258,24 @@ def _level_name(column: Any, value: float) -> str:
     return names[int(value)] if 0 <= value < len(names) else "a level never seen"
 
 
-def _between(
-    name: str, low: float, high: float, open_low: bool, open_high: bool, digits: int
-) -> str:
-    """Rounded inwards, so that what is written is proved too."""
+def _between(name: str, a: str, b: str, open_low: bool, open_high: bool) -> str:
     if open_low and open_high:
         return f"{name} is not missing"
-    a, b = _inwards(low, digits, up=True, most=high), _inwards(high, digits, up=False, most=low)
     if open_low:
         return f"{name} <= {b}"
     return f"{name} >= {a}" if open_high else f"{a} <= {name} <= {b}"
+
+
+def _rounded_inwards(low: float, high: float, x: FloatArray, digits: int) -> tuple[str, str]:
+    """Ends rounded inwards, so that the printed condition is proved too; with more digits where
+    rounding would exclude rows."""
+    n_inside = int(((x >= low) & (x <= high)).sum())
+    for more in range(digits, 18):
+        a = _inwards(low, more, up=True, most=high)
+        b = _inwards(high, more, up=False, most=low)
+        if int(((x >= float(a)) & (x <= float(b))).sum()) == n_inside:
+            return a, b
+    return repr(low), repr(high)
 
 
 def _inwards(value: float, digits: int, *, up: bool, most: float) -> str:

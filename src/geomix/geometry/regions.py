@@ -1,17 +1,19 @@
-"""Regions as rules: inequalities between columns (linear), or boxes that are proved (any additive).
+"""The regions of planes as rules: inequalities between columns (linear), or proved boxes (spline).
 
-The hard region of plane m of class c is the polyhedron where it beats every plane of another class,
+The hard region of plane m of class c is the polyhedron where it beats every plane of another
+class,
 
     R_cm = {x : z_cm(x) >= z_q(x) for every plane q of a class other than c}
 
-one inequality for each q. Under a linear lift these are inequalities between the user's columns
-(a level of a category counts as one where a row has it). Those that follow from the others are
-left out, each by a linear program (HiGHS) within the range of the rows given. Rounded to
-``digits``, and with all but ``max_terms`` terms replaced by their means over the rows, a rule
-says how wrong that makes it: the largest error over the rows, and the share of rows that it puts
-on the other side.
+with one inequality per q. Under a linear lift these are inequalities between the user's columns (a
+level of a category is a 0/1 term). Inequalities that follow from the others are left out, each by
+a linear program (HiGHS) within the range of the rows given. Weights are rounded to ``digits``, and
+all but ``max_terms`` terms are replaced by their means over the rows. Coverage and purity are
+those of the rounded and shortened rule as printed; ``misplaced`` is the share of rows for which it
+differs from the region itself.
 
-Curves have no such inequalities; there a rule is a box (``boxes.py``): sufficient, and proved.
+Curves have no such inequalities; their rule is a box (``boxes.py``), which is sufficient and
+proved. Shorter rules, which cover more rows, are in ``rules.py``.
 """
 
 from __future__ import annotations
@@ -53,15 +55,17 @@ class Inequality:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Region:
     """One region.
 
     label, plane, member : whose region it is
-    kind : "polyhedron", exactly the hard region before rounding, or "box", part of the soft one
+    kind : "polyhedron", the hard region before rounding; "box", a proved part of the soft region;
+        "part of a box", the strongest conditions of one, which prove nothing
     conditions : texts that hold together;  inequalities : the same as numbers (polyhedra)
-    coverage : share of the rows inside;  purity : share of those that are of the class
+    coverage : share of the rows for which the printed conditions hold;  purity : share of those
+        that belong to the class
     largest_error : of a rounded inequality's left side over the rows, in scores
-    misplaced : share of the rows that rounding and leaving out terms put on the other side
+    misplaced : share of the rows for which the printed rule differs from the region
     """
 
     label: Any
@@ -82,28 +86,28 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """Rules in plane order; ``str`` reads them out."""
+class Regions:
+    """Regions in plane order, without repeated ones."""
 
-    rules: tuple[Rule, ...]
+    regions: tuple[Region, ...]
 
     def __len__(self) -> int:
-        return len(self.rules)
+        return len(self.regions)
 
     def __iter__(self) -> Any:
-        return iter(self.rules)
+        return iter(self.regions)
 
-    def __getitem__(self, i: int) -> Rule:
-        return self.rules[i]
+    def __getitem__(self, i: int) -> Region:
+        return self.regions[i]
 
     def to_frame(self) -> Any:
-        return frame_of([self._record(one) for one in self.rules], HEADINGS)
+        return frame_of([self._record(one) for one in self.regions], HEADINGS)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"rules": plain([asdict(one) for one in self.rules])}
+        return {"regions": plain([asdict(one) for one in self.regions])}
 
     def to_html(self) -> str:
-        return html_of("rules", [self._table()])
+        return html_of("regions", [self._table()])
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -111,13 +115,13 @@ class Rules:
     def __str__(self) -> str:
         return str(self._table())
 
-    def _record(self, rule: Rule) -> dict[str, Any]:
+    def _record(self, rule: Region) -> dict[str, Any]:
         record = {name: getattr(rule, name) for name in HEADINGS[:-1]}
         return record | {"rule": " and ".join(rule.conditions)}
 
     def _table(self) -> SmallTable:
-        rows = tuple(tuple(self._record(one).values()) for one in self.rules)
-        return SmallTable(f"{len(self.rules)} regions", HEADINGS, rows)
+        rows = tuple(tuple(self._record(one).values()) for one in self.regions)
+        return SmallTable(f"{len(self.regions)} regions", HEADINGS, rows)
 
 
 HEADINGS = (
@@ -133,7 +137,7 @@ HEADINGS = (
 )
 
 
-def rules(
+def regions(
     model: GeometricMixture,
     X: Any = None,
     y: Any = None,
@@ -142,12 +146,13 @@ def rules(
     planes: Iterable[int] | None = None,
     max_terms: int | None = None,
     digits: int = 3,
-) -> Rules:
-    """The model's regions as rules: of all classes, or of ``class_``.
+) -> Regions:
+    """The regions of the model's planes: of all classes, or of ``class_``.
 
-    planes : places among all planes of those to make rules of; None: all of them
+    planes : positions of the planes; None: all of them
     X, y : rows for coverage, purity and errors; boxes of spline models need ``X``
-    max_terms : most terms of an inequality;  digits : significant ones
+    max_terms : most terms of an inequality, or most conditions of a box;  digits : significant
+        digits of the numbers
     """
     if max_terms is not None and max_terms < 1:
         raise ValueError(f"Got max_terms={max_terms!r}; expected None or at least 1.")
@@ -162,7 +167,7 @@ def rules(
     labels, made = model.classes.tolist(), []
     straight = straight_slopes(form) is not None and form.planes.n_members == 1
     if not straight and encoded is None:
-        raise ValueError("The rules of curves are boxes around rows: pass X.")
+        raise ValueError("The regions of curves are boxes around rows: pass X.")
     for c in wanted:
         for p in range(*form.planes.class_start[c : c + 2]):
             if chosen is not None and p not in chosen:
@@ -174,9 +179,20 @@ def rules(
                 assert encoded is not None
                 found = proved_boxes(model, form, p, c, encoded, digits)
                 if found is not None:
-                    facts = _facts(found.inside, codes, c)
-                    made.append(Rule(*whose, "box", found.conditions, **facts))
-    return Rules(tuple(made))
+                    shown = found if max_terms is None else found.shortened(max_terms)
+                    kind = "box" if shown.n_conditions == found.n_conditions else "part of a box"
+                    facts = _facts(shown.inside, codes, c)
+                    made.append(Region(*whose, kind, shown.texts, **facts))
+    return Regions(_distinct(made))
+
+
+def _distinct(found: list[Region]) -> tuple[Region, ...]:
+    """The first of several boxes with the same conditions; a polyhedron belongs to its plane."""
+    kept: dict[Any, Region] = {}
+    for one in found:
+        own = (one.plane, one.member) if one.kind == "polyhedron" else one.conditions
+        kept.setdefault((one.label, own), one)
+    return tuple(kept.values())
 
 
 def _facts(inside: BoolArray, codes: Any, code: int) -> dict[str, Any]:
@@ -257,7 +273,7 @@ def _polyhedron(
     codes: Any,
     max_terms: int | None,
     digits: int,
-) -> Rule:
+) -> Region:
     terms = _terms(form, encoded)
     rivals = np.flatnonzero(form.planes.class_of != code)
     G, h = terms.W[p] - terms.W[rivals], terms.b[rivals] - terms.b[p]
@@ -266,7 +282,7 @@ def _polyhedron(
     if kept is None:
         nothing = None if encoded is None else 0.0
         facts = {"coverage": nothing, "largest_error": nothing, "misplaced": nothing}
-        return Rule(*whose, "polyhedron", ("never",), **facts)
+        return Region(*whose, "polyhedron", ("never",), **facts)
     mean = np.zeros(len(terms.names)) if terms.values is None else np.nanmean(terms.values, axis=0)
     mean = np.nan_to_num(mean)
     made = [_rounded(terms, G[i], h[i], mean, max_terms, digits) for i in kept]
@@ -276,10 +292,12 @@ def _polyhedron(
     if encoded is not None and terms.values is not None:
         Z = form.scores(encoded)
         exact = Z[:, p, None] - Z[:, rivals]
-        inside: BoolArray = np.asarray((exact >= 0.0).all(axis=1))
-        facts = _facts(inside, codes, code)
-        facts |= _rounding(terms, inequalities, exact[:, kept], inside)
-    return Rule(*whose, "polyhedron", texts, inequalities, **facts)
+        region: BoolArray = np.asarray((exact >= 0.0).all(axis=1))
+        lead = _printed_lead(terms, inequalities)
+        printed: BoolArray = np.asarray((lead >= 0.0).all(axis=1))
+        facts = _facts(printed, codes, code)
+        facts |= _rounding(lead, exact[:, kept], printed, region)
+    return Region(*whose, "polyhedron", texts, inequalities, **facts)
 
 
 def _needed(terms: _Terms, G: FloatArray, h: FloatArray) -> list[int] | None:
@@ -331,21 +349,27 @@ def _round_threshold(
     return float(np.round(threshold, decimals))
 
 
-def _rounding(
-    terms: _Terms, inequalities: tuple[Inequality, ...], exact: FloatArray, inside: BoolArray
-) -> dict[str, float]:
-    """Largest error over complete rows, and rows that the rounded rule misplaces."""
+def _printed_lead(terms: _Terms, inequalities: tuple[Inequality, ...]) -> FloatArray:
+    """Left side less threshold of the printed inequalities, (n, m); NaN, and so not satisfied,
+    where a cell that they use is missing."""
     assert terms.values is not None
-    complete = ~np.isnan(terms.values).any(axis=1)
     place = {name: j for j, name in enumerate(terms.names)}
-    record = np.empty((int(complete.sum()), len(inequalities)))
-    values = terms.values[complete]
+    lead = np.empty((len(terms.values), len(inequalities)))
     for i, one in enumerate(inequalities):
-        left = sum((w * values[:, place[name]] for name, w in one.terms), np.zeros(len(values)))
-        record[:, i] = left - one.threshold
-    error = np.abs(record - exact[complete])
-    misplaced = (record >= 0.0).all(axis=1) != inside[complete]
+        left = np.zeros(len(lead))
+        for name, weight in one.terms:
+            left = left + weight * terms.values[:, place[name]]
+        lead[:, i] = left - one.threshold
+    return lead
+
+
+def _rounding(
+    lead: FloatArray, exact: FloatArray, printed: BoolArray, region: BoolArray
+) -> dict[str, float]:
+    """Largest error over complete rows, and the share of rows that the printed rule misplaces."""
+    complete = ~np.isnan(lead).any(axis=1)
+    error = np.abs(lead[complete] - exact[complete])
     return {
         "largest_error": float(error.max(initial=0.0)),
-        "misplaced": float(misplaced.mean()) if len(misplaced) else 0.0,
+        "misplaced": float((printed != region)[complete].mean()) if complete.any() else 0.0,
     }

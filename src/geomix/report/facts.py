@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from geomix import __version__
-from geomix.explain.additive_form import NoShapes
 from geomix.explain.findings import CODES
 from geomix.explain.global_explanation import GlobalExplanation, explain_global
 from geomix.explain.plane_cards import PlaneCard
-from geomix.geometry.regions import rules
+from geomix.geometry.rules import rules
 from geomix.model import GeometricMixture
 from geomix.report import pictures
 from geomix.report.asked import Asked, ask
@@ -34,7 +33,7 @@ MOST_CLASSES_IN_A_CURVE = 8
 MOST_CLASSES_IN_A_MATRIX = 16
 MOST_CONFUSIONS = 12
 MOST_RULES = 12
-TERMS_OF_A_RULE = 4
+TERMS_OF_A_RULE = 3
 
 
 def facts(
@@ -69,7 +68,7 @@ def facts(
         "importances": _importances(told),
         "curves": _curves(told, reach, quality),
         "cards": _cards(model, told, reach),
-        "rules": _rules(asked, told),
+        "rules": _rules(asked),
         "findings": [asdict(one) | {"kind": CODES[one.code]} for one in told.findings],
         "drift": None if X_new is None else plain(asdict(model.compare(X, X_new))),
         "live": live_facts(asked, told, _order(told), n_rows, n_counterfactuals),
@@ -223,24 +222,16 @@ def _card_columns(
     return made
 
 
-def _rules(asked: Asked, told: GlobalExplanation) -> dict[str, Any]:
-    """The regions of the planes that answer most, as rules; or why there are none."""
-    order = sorted(range(len(told.cards)), key=lambda p: -(told.cards[p].usage or 0.0))
-    n_used = sum(bool(card.n_rows) for card in told.cards)
-    try:
-        found = rules(
-            asked.model,
-            *asked.some_rows,
-            planes=order[: min(MOST_RULES, n_used)],
-            max_terms=TERMS_OF_A_RULE,
-        )
-    except NoShapes as error:
-        return {"rules": [], "n_left_out": 0, "reason": str(error)}
-    used = sorted((one for one in found if one.coverage), key=lambda one: -(one.coverage or 0.0))
-    names = ("conditions", "coverage", "purity", "largest_error", "misplaced", "kind")
+def _rules(asked: Asked) -> dict[str, Any]:
+    """Few short rules that cover most rows."""
+    found = rules(asked.model, *asked.some_rows, max_terms=TERMS_OF_A_RULE, max_rules=MOST_RULES)
     made = [
-        {name: getattr(one, name) for name in names}
-        | {"label": str(one.label), "name": f"{one.label}/{one.plane}"}
-        for one in used
+        {
+            "label": str(one.label),
+            "conditions": [str(condition) for condition in one.conditions],
+            "coverage": one.coverage,
+            "purity": one.purity,
+        }
+        for one in found
     ]
-    return {"rules": made, "n_left_out": max(n_used - MOST_RULES, 0), "reason": None}
+    return {"rules": made, "coverage": found.coverage, "purity": found.purity}
