@@ -128,14 +128,14 @@ import numpy as np, sklearn, {library} as xp
 from sklearn.datasets import load_iris
 from geomix import GeometricMixtureClassifier
 from geomix.out_of_core.fit import MemorySource, fit_estimator
-from geomix.out_of_core.survey import Part
+from geomix.out_of_core.survey import RowPart
 X, y = load_iris(return_X_y=True)
 settings = dict(lift="linear", n_planes=2, l2=1e-3, random_state=0)
 with sklearn.config_context(array_api_dispatch=True):
     clf = GeometricMixtureClassifier(**settings).fit(xp.asarray(X), xp.asarray(y))
     assert type(clf.predict_proba(xp.asarray(X))) is type(xp.asarray(X))
     labels = clf.predict(xp.asarray(X))
-near = fit_estimator(GeometricMixtureClassifier(**settings), MemorySource([Part(X, y)]))
+near = fit_estimator(GeometricMixtureClassifier(**settings), MemorySource([RowPart(X, y)]))
 assert np.array_equal(np.asarray(labels), near.predict(X))
 print(np.abs(clf.model_.planes.weights - near.model_.planes.weights).max())
 """

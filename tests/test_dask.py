@@ -23,7 +23,7 @@ import geomix.dask as bridge  # noqa: E402
 from geomix import GeometricMixtureClassifier  # noqa: E402
 from geomix.dask import ClusterError, DaskGeometricMixtureClassifier  # noqa: E402
 from geomix.out_of_core.fit import MemorySource, fit_estimator  # noqa: E402
-from geomix.out_of_core.survey import Part  # noqa: E402
+from geomix.out_of_core.survey import RowPart  # noqa: E402
 
 # One process runs them all: each would start a cluster of its own.
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore")]
@@ -71,7 +71,7 @@ def cut(X, y, chunks):
 
 def local(X, y, **settings):
     clf = classifier(**{**FIXED, **settings})
-    return fit_estimator(clf, MemorySource([Part(X, y)]))
+    return fit_estimator(clf, MemorySource([RowPart(X, y)]))
 
 
 def same_bits(one, two):

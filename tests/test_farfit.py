@@ -9,15 +9,15 @@ from sklearn.datasets import make_classification
 from geomix import DataQualityWarning, SchemaError
 from geomix.core.kernel import is_native
 from geomix.core.lifts import draw_fourier, fit_standardize
+from geomix.core.moments import moments_of
 from geomix.core.objective import batch_terms
 from geomix.core.row_sums import PartSums, Remembered, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core import sampling, survey
 from geomix.out_of_core.fit import MemorySource, fit_estimator, in_parts
-from geomix.out_of_core.moments import moments_of
 from geomix.out_of_core.part_reader import known_from, part_reader_of
 from geomix.out_of_core.sampling import chosen_rows, row_keys
-from geomix.out_of_core.survey import Part, survey_part
+from geomix.out_of_core.survey import RowPart, survey_part
 from geomix.table.category_levels import learn_schema
 from geomix.table.reader import read_columns
 from geomix.training.random_streams import stream
@@ -178,7 +178,7 @@ def test_a_bar_leaves_the_sample_as_it_is(rng, monkeypatch):
     total = None
     for a in range(0, 600, 100):
         bar = None if total is None else total.sample.bar
-        one = survey_part(Part(X[a : a + 100], y[a : a + 100]), a, 9, None, bar)
+        one = survey_part(RowPart(X[a : a + 100], y[a : a + 100]), a, 9, None, bar)
         total = one if total is None else total + one
     expected = np.sort(chosen_rows(row_keys(np.arange(600, dtype=np.uint64), 9), y))
     assert np.array_equal(np.sort(total.sample.columns[0]), expected)
@@ -356,19 +356,19 @@ def test_bad_parts_are_refused_with_what_is_wrong(rng, table):
     with pytest.raises(SchemaError, match="'colour' holds numbers in one part"):
         fit_estimator(
             classifier(**FIXED),
-            MemorySource([Part(frame, labels), Part(numbers, labels)]),
+            MemorySource([RowPart(frame, labels), RowPart(numbers, labels)]),
         )
     with pytest.raises(SchemaError, match="different columns"):
         fit_estimator(
             classifier(**FIXED),
-            MemorySource([Part(frame, labels), Part(frame.drop(columns="late"), labels)]),
+            MemorySource([RowPart(frame, labels), RowPart(frame.drop(columns="late"), labels)]),
         )
     with pytest.raises(ValueError, match="late: 300 of 900"):
         fit(frame, labels, [300], missing="error")
     with pytest.raises(ValueError, match="text in one part and numbers in another"):
         fit_estimator(
             classifier(**FIXED),
-            MemorySource([Part(X[:600], y[:600]), Part(X[600:], y[600:].astype(str))]),
+            MemorySource([RowPart(X[:600], y[:600]), RowPart(X[600:], y[600:].astype(str))]),
         )
 
 

@@ -24,7 +24,7 @@ from geomix.out_of_core import files, sampling
 from geomix.out_of_core.fit import MemorySource, fit_estimator
 from geomix.out_of_core.part_reader import StoredRows
 from geomix.out_of_core.scratch import Scratch
-from geomix.out_of_core.survey import Part
+from geomix.out_of_core.survey import RowPart
 
 pytestmark = pytest.mark.kernel
 
@@ -63,7 +63,7 @@ def test_files_give_the_model_of_the_same_rows_in_memory(
     pattern = written(frame, tmp_path)
     far = fit_files(pattern, "y", sample_weight="w", scratch=scratch, **settings)
     X = frame.drop(columns=["y", "w"])
-    source = MemorySource([Part(X, frame["y"].to_numpy(), frame["w"].to_numpy())])
+    source = MemorySource([RowPart(X, frame["y"].to_numpy(), frame["w"].to_numpy())])
     near = fit_estimator(classifier(**settings), source)
     assert far.feature_names_in_.tolist() == list(X)
     assert far.classes_.tolist() == ["high", "low", "mid"]

@@ -15,8 +15,8 @@ from geomix.core.spline import fit_spline
 from geomix.search import splits, trials
 from geomix.search.folds import ITERATIONS_ALONE
 from geomix.training.adaptive_penalty import (
-    SMALLEST_SPREAD,
     SMALLEST_STRENGTH,
+    UNIT_FLOOR,
     part_strengths,
     step_units,
     units_of,
@@ -88,10 +88,10 @@ def test_units_of_steps_follow_how_far_planes_differ_there(rng):
         levels.start: spread[levels].mean(),
         levels.stop - 1: spread[levels].mean(),
     }
-    size = (units[1] ** 2 - SMALLEST_SPREAD) / expected[1]
+    size = (units[1] ** 2 - UNIT_FLOOR) / expected[1]
     for step, one in expected.items():
-        np.testing.assert_allclose(units[step] ** 2, SMALLEST_SPREAD + size * one, rtol=1e-10)
-    np.testing.assert_allclose(units[still] ** 2, SMALLEST_SPREAD)
+        np.testing.assert_allclose(units[step] ** 2, UNIT_FLOOR + size * one, rtol=1e-10)
+    np.testing.assert_allclose(units[still] ** 2, UNIT_FLOOR)
     np.testing.assert_allclose(np.mean(units**2), 1.0, rtol=1e-10)
     nothing = Planes(np.zeros_like(W), np.zeros(3), class_starts([2, 1]))
     np.testing.assert_array_equal(step_units(nothing, lift), 1.0)

@@ -25,7 +25,7 @@ from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import pass_through
 from geomix.core.planes import Planes, class_starts, ensemble
 from geomix.core.predictors import NumpyPredictor, NumpyScorer
-from geomix.core.spline import Binned, Curve, Levels, SplineLift, fit_spline
+from geomix.core.spline import Binned, CurvePart, LevelPart, SplineLift, fit_spline
 from geomix.training.initial_planes import initial_planes
 from geomix.training.rows import Rows
 
@@ -60,7 +60,7 @@ def only_values_of(lift, X):
     """X with every number replaced by the representative of its bin: then codes lose nothing."""
     X = X.copy()
     for part in lift.parts:
-        if isinstance(part, Curve):
+        if isinstance(part, CurvePart):
             at = np.append(part.values, np.nan)[part.codes(X)]
             X[:, part.column] = at
     return X
@@ -85,10 +85,10 @@ def test_every_step_is_zero_on_average_over_the_training_rows(rng):
     for part in lift.parts:
         phi = part.phi(X)
         columns = [part.column] if hasattr(part, "column") else list(part.columns)
-        if isinstance(part, Curve) and part.has_missing:
+        if isinstance(part, CurvePart) and part.has_missing:
             phi = phi[:, :-1]  # the step of missing cells is zero wherever there is a number
         here = ~np.isnan(X[:, columns]).any(axis=1)
-        if not isinstance(part, Curve) and getattr(part, "has_missing", False):
+        if not isinstance(part, CurvePart) and getattr(part, "has_missing", False):
             here[:] = True  # missing is a level like any other
         np.testing.assert_allclose(weight[here] @ phi[here], 0.0, atol=1e-10)
 
@@ -186,7 +186,7 @@ def test_native_codes_equal_numpy(pairs, dtype, rng):
     X[90:100, 3:] = 2.7
     X = X.astype(dtype)
     for part in lift.parts:  # values that are edges
-        if isinstance(part, Curve) and dtype == np.float64:
+        if isinstance(part, CurvePart) and dtype == np.float64:
             n = min(len(part.edges), len(X) - 100)
             X[100 : 100 + n, part.column] = part.edges[:n]
     expected = lift.binned(X).codes
@@ -469,7 +469,9 @@ def reference(model):
 def test_native_answers_of_a_spline_model_equal_numpy(n_members, per_class, pairs, rng):
     model, X = some_model(rng, n_members, per_class, pairs), odd_rows(rng)
     kinds = {type(part).__name__ for part in model.lift.parts}
-    assert kinds == ({"Curve", "Levels", "Pair"} if pairs else {"Curve", "Levels"})
+    assert kinds == (
+        {"CurvePart", "LevelPart", "PairPart"} if pairs else {"CurvePart", "LevelPart"}
+    )
     for name in ANSWERS:
         ours, theirs = getattr(model, name)(X), getattr(reference(model), name)(X)
         assert np.isfinite(ours).all()
@@ -557,7 +559,7 @@ def test_a_model_answers_numbers_exactly_and_not_by_their_bins(rng):
 ])  # fmt: skip
 def test_any_knots_give_finite_answers_to_every_finite_row(knots, rng):
     knots = np.array(knots)
-    curve = Curve(0, knots, knots, False, np.zeros(len(knots) - 1))
+    curve = CurvePart(0, knots, knots, False, np.zeros(len(knots) - 1))
     lift = SplineLift((curve,), 1)
     model = model_over(lift, some_planes([2, 1], lift.n_outputs, rng))
     x = np.array([0.0, 1.0, -1.0, 1e300, -1e300, 1.79e308, -1.79e308, 5e-324, np.nan])
@@ -572,8 +574,8 @@ def test_any_knots_give_finite_answers_to_every_finite_row(knots, rng):
 
 
 def test_a_missing_or_unknown_cell_adds_nothing_where_training_had_none(rng):
-    curve = Curve(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), False, np.array([0.3]))
-    levels = Levels(1, 3, False, np.full(3, 0.2))
+    curve = CurvePart(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), False, np.array([0.3]))
+    levels = LevelPart(1, 3, False, np.full(3, 0.2))
     lift = SplineLift((curve, levels), 2)
     model = model_over(lift, some_planes([1, 2], lift.n_outputs, rng))
     for code in (np.nan, -1.0, 3.0, 1e300, -np.inf, np.inf):

@@ -27,7 +27,7 @@ from geomix.estimator import GeometricMixtureClassifier, routed
 from geomix.model import GeometricMixture
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.part_reader import PartReader, StoredRows
-from geomix.out_of_core.survey import Part, Survey, survey_part
+from geomix.out_of_core.survey import RowPart, Survey, survey_part
 
 try:
     import dask
@@ -175,7 +175,7 @@ def _client(client: Any) -> Any:
 
 
 def _parts(X: Any, y: Any, sample_weight: Any) -> list[Any]:
-    """One delayed ``Part`` for each partition."""
+    """One delayed ``RowPart`` for each partition."""
     columns = [_delayed(X, "X"), _delayed(y, "y")]
     if sample_weight is not None:
         columns.append(_delayed(sample_weight, "sample_weight"))
@@ -186,7 +186,7 @@ def _parts(X: Any, y: Any, sample_weight: Any) -> list[Any]:
             "the same rows. Rechunk or repartition them alike."
         )
     # The name tells nothing of the data, so that tokenizing does not read them.
-    return [dask.delayed(Part, pure=False)(*pieces) for pieces in zip(*columns, strict=True)]
+    return [dask.delayed(RowPart, pure=False)(*pieces) for pieces in zip(*columns, strict=True)]
 
 
 def _delayed(column: Any, name: str) -> list[Any]:
@@ -209,12 +209,12 @@ def _as_is(value: Any) -> Any:
     return value
 
 
-def _surveyed(part: Part, offset: int, seed: int, categorical_features: Any) -> Survey:
+def _surveyed(part: RowPart, offset: int, seed: int, categorical_features: Any) -> Survey:
     with kernel.one_thread():
         return survey_part(part, offset, seed, categorical_features)
 
 
-def _stored(reader: PartReader, part: Part) -> StoredRows:
+def _stored(reader: PartReader, part: RowPart) -> StoredRows:
     with kernel.one_thread():
         return reader.stored(part)
 
@@ -255,7 +255,7 @@ def _probabilities(model: GeometricMixture, X: Any) -> Any:
     return model.predict_proba(X) if len(X) else np.empty((0, len(model.classes)))
 
 
-def _n_right(model: GeometricMixture, part: Part) -> tuple[float, float]:
+def _n_right(model: GeometricMixture, part: RowPart) -> tuple[float, float]:
     weight = np.ones(len(part)) if part.weight is None else np.asarray(part.weight, dtype=float)
     right = _answered(part.X, _predicted, model) == np.asarray(part.y)
     return float(weight @ right), float(weight.sum())

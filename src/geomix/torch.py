@@ -2,10 +2,9 @@
 
     z_cm = w_cm . x + b_cm,   s_c = log( sum_m exp(k z_cm) ) / k,   loss = cross_entropy(s, y)
 
-``forward`` gives the class scores s, which any cross-entropy takes as logits. Usage, its
-penalty and the annealing of the sharpness are the library's own (``objective``, ``anneal``), and
-``to_model`` makes an ordinary ``GeometricMixture`` over the network's features, which can be read
-like any other.
+``forward`` returns the class scores s, the logits of a cross-entropy. ``penalty`` and ``anneal``
+are the usage-aware penalty and the annealing of the sharpness that the estimator uses. ``to_model``
+makes an ordinary ``GeometricMixture`` over the network's features.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from geomix.core.array_api import plane_slots, pool_slots
 from geomix.core.feature_map import linear_map
 from geomix.core.lifts import Standardize
 from geomix.core.planes import Planes, class_starts
@@ -78,7 +78,7 @@ class GeometricMixtureHead(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.empty(sum(per_class), in_features, **placed))
         self.bias = torch.nn.Parameter(torch.empty(sum(per_class), **placed))
         start = class_starts(per_class)
-        slots, is_plane = _slots(start)
+        slots, is_plane = plane_slots(start)
         self.register_buffer("sharpness", torch.tensor(self.sharpness_range[0], **placed))
         self.register_buffer("_slots", torch.as_tensor(slots, device=device))
         self.register_buffer("_is_plane", torch.as_tensor(is_plane, device=device))
@@ -88,7 +88,7 @@ class GeometricMixtureHead(torch.nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Random directions; a class with more planes does not start ahead."""
+        """Random directions; biases that give all classes the same score at zero."""
         with torch.no_grad():
             self.weight.normal_(0.0, self.in_features**-0.5)
             counts = torch.tensor(self.per_class, dtype=self.bias.dtype, device=self.bias.device)
@@ -109,17 +109,16 @@ class GeometricMixtureHead(torch.nn.Module):
         return self._pooled(self.plane_scores(x))[0]
 
     def responsibilities(self, x: Any) -> Any:
-        """a, (n_rows, n_planes): how far each plane carries its class; one per class in sum."""
+        """a, (n_rows, n_planes): the share of each plane in its class's score; the shares of a
+        class sum to one."""
         return self._pooled(self.plane_scores(x))[1]
 
     def _pooled(self, Z: Any) -> tuple[Any, Any]:
         by_class = Z[..., self._slots].masked_fill(~self._is_plane, -torch.inf)
-        # The largest score is a constant that cancels: the gradient does not pass through it.
+        # The largest score cancels in S, so it is a constant for the gradient.
         top = by_class.detach().amax(dim=-1, keepdim=True)
-        E = torch.exp(self.sharpness * (by_class - top))
-        total = E.sum(dim=-1, keepdim=True)
-        S = top[..., 0] + torch.log(total[..., 0]) / self.sharpness
-        return S, (E / total)[..., self._is_plane]
+        S, A = pool_slots(by_class, top, self.sharpness, torch)
+        return S, A[..., self._is_plane]
 
     def usage(self, x: Any) -> Any:
         """Mean responsibility of each plane over the rows, (n_planes,), as a constant."""
@@ -162,7 +161,10 @@ class GeometricMixtureHead(torch.nn.Module):
         Standardising and temperature are folded in: (W, b, k) -> (W/T, b/T, kT).
         """
         if model.expand is not None or model.planes.n_members > 1:
-            raise ValueError("Only a model of complete numbers, without a committee, is a layer.")
+            raise ValueError(
+                "Got a model with categories, missing values or several members; expected one of "
+                "complete numbers with n_members=1."
+            )
         planes, T = model.folded, model.temperature
         head = cls(
             model.n_features,
@@ -180,7 +182,7 @@ class GeometricMixtureHead(torch.nn.Module):
     def to_model(
         self, classes: Any = None, columns: Sequence[str] | None = None, temperature: float = 1.0
     ) -> GeometricMixture:
-        """A frozen model over this layer's input, in float64, to read, save and ask.
+        """A frozen model over this layer's input, in float64.
 
         classes : labels, 0, 1, ... if None;  columns : names of the inputs, x0, x1, ... if None.
         """
@@ -208,11 +210,3 @@ class GeometricMixtureHead(torch.nn.Module):
             temperature,
             numeric_schema(names),
         )
-
-
-def _slots(class_start: Any) -> tuple[Any, Any]:
-    """Planes of each class side by side, (n_classes, most planes), and which slots are planes."""
-    counts = np.diff(class_start)
-    slots = np.arange(counts.max())
-    is_plane = slots < counts[:, None]
-    return np.where(is_plane, class_start[:-1, None] + slots, 0), is_plane

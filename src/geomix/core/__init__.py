@@ -2,6 +2,7 @@
 
 pooling, planes, objective    the four equations and the training objective
 feature_map                   from encoded rows to phi: one-hot columns, standardising, a lift
+moments                       mean, variance and limits of columns, in memory or in parts
 lifts                         standardise, rotate, lift: linear and Fourier features
 spline over spline_parts      the spline lift: a curve for each column, tables for pairs
 row_sums                      rows that return loss, gradient and usage at any planes

@@ -1,9 +1,9 @@
 """The objective and the answers as array-API functions: for torch, CuPy and JAX arrays.
 
-The equations of ``pooling`` and ``objective`` a third time, in the operations of the array API
-standard alone, so that they run where the array lives. Rows are asked in blocks; parameters,
-which are few, come as NumPy arrays and are sent along. In float64 the results are those of the
-native kernel to 1e-12.
+These are the equations of ``pooling`` and ``objective`` in the operations of the array API
+standard, so that they run on the device of the array. Rows are processed in blocks; parameters
+come as NumPy arrays and are copied to the device. In float64 the results equal those of the native
+kernel to 1e-12.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from geomix.arrays import BoolArray, IntArray
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import LARGEST_STANDARDIZED, FourierLift, Standardize
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes, class_starts
 from geomix.core.spline import SplineLift
-from geomix.core.spline_parts import Curve
+from geomix.core.spline_parts import CurvePart
 from geomix.table.one_hot import MISSING, NUMBER, Expand
 
 # Features of one block of rows.
@@ -38,7 +39,7 @@ def namespace(X: Any) -> Any:
         import array_api_compat
     except ImportError as error:
         raise ImportError(
-            f"A {type(X).__module__} array is answered where it lives through array-api-compat; "
+            f"Arrays of {type(X).__module__} need array-api-compat; "
             "install it with pip install 'geomix[array-api]', or pass a NumPy array."
         ) from error
     return array_api_compat.array_namespace(X)
@@ -78,7 +79,7 @@ class Like:
         return self.xp.take(X, self.integers(columns), axis=1)
 
 
-# --- the way to the features ---
+# --- features ---
 
 
 def features(X: Any, feature_map: FeatureMap) -> Any:
@@ -125,7 +126,7 @@ def _fourier(V: Any, lift: FourierLift, like: Like) -> Any:
 def _splines(X: Any, lift: SplineLift, like: Like) -> Any:
     xp, made = like.xp, []
     for part in lift.parts:
-        if not isinstance(part, Curve):
+        if not isinstance(part, CurvePart):
             raise TypeError("A table with categories is answered from a frame, not from an array.")
         x = X[:, part.column]
         missing = xp.isnan(x)[:, None]
@@ -143,29 +144,42 @@ def _splines(X: Any, lift: SplineLift, like: Like) -> Any:
 # --- pooling and the objective ---
 
 
+def plane_slots(class_start: IntArray) -> tuple[IntArray, BoolArray]:
+    """The planes of each class in one row of slots, (n_classes, most planes), and which slots
+    hold a plane."""
+    counts = np.diff(class_start)
+    slot = np.arange(counts.max())
+    is_plane = slot < counts[:, None]
+    return np.where(is_plane, class_start[:-1, None] + slot, 0), is_plane
+
+
+def pool_slots(Z: Any, top: Any, sharpness: Any, xp: Any) -> tuple[Any, Any]:
+    """``pooling.pool`` of plane scores in slots, the last axis, with -inf in empty slots.
+
+    top : the largest score of each class, on an axis of length one.
+    """
+    E = xp.exp(sharpness * (Z - top))
+    total = xp.sum(E, axis=-1, keepdims=True)
+    return top[..., 0] + xp.log(total[..., 0]) / sharpness, E / total
+
+
 def _pooled(Z: Any, planes: Planes, sharpness: float, like: Like) -> tuple[Any, Any]:
-    """Class scores and responsibilities; planes of a class come to lie in a row of slots."""
+    """Class scores and responsibilities."""
     xp, members = like.xp, planes.n_members
     per_group = np.repeat(planes.per_class // members, members)
-    start, most = class_starts(per_group), int(per_group.max())
-    is_plane = np.arange(most) < per_group[:, None]
-    slots = np.where(is_plane, start[:-1, None] + np.arange(most), 0)
-    shape = (Z.shape[0], len(per_group), most)
-    by_group = xp.reshape(like.take(Z, slots.ravel()), shape)
-    there = like.integers(is_plane)[None, :, :] == 1
-    by_group = xp.where(there, by_group, xp.full_like(by_group, -float("inf")))
-    top = xp.max(by_group, axis=2, keepdims=True)
-    E = xp.exp(sharpness * (by_group - top))
-    total = xp.sum(E, axis=2, keepdims=True)
-    S = top[:, :, 0] + xp.log(total[:, :, 0]) / sharpness
-    A = like.take(xp.reshape(E / total, (shape[0], -1)), np.flatnonzero(is_plane.ravel()))
+    slots, is_plane = plane_slots(class_starts(per_group))
+    by_group = xp.reshape(like.take(Z, slots.ravel()), (Z.shape[0], *slots.shape))
+    filled = like.integers(is_plane)[None, :, :] == 1
+    by_group = xp.where(filled, by_group, xp.full_like(by_group, -float("inf")))
+    S, A = pool_slots(by_group, xp.max(by_group, axis=-1, keepdims=True), sharpness, xp)
+    A = like.take(xp.reshape(A, (Z.shape[0], -1)), np.flatnonzero(is_plane.ravel()))
     if members > 1:
-        S = xp.mean(xp.reshape(S, (shape[0], planes.n_classes, members)), axis=2)
+        S = xp.mean(xp.reshape(S, (Z.shape[0], planes.n_classes, members)), axis=2)
     return S, A / members
 
 
 def _softmax(S: Any, xp: Any) -> tuple[Any, Any]:
-    """Probabilities, and the logarithm of each row's sum before it was divided by."""
+    """Probabilities and their logarithms."""
     shifted = S - xp.max(S, axis=1, keepdims=True)
     P = xp.exp(shifted)
     total = xp.sum(P, axis=1, keepdims=True)
@@ -196,13 +210,13 @@ def terms(
 
 
 def slices(n_rows: int, size: int) -> list[slice]:
-    """Consecutive rows, so many at a time, within bounds as the standard wants it; at least one."""
+    """Slices of at most ``size`` consecutive rows, none beyond the end; at least one slice."""
     starts = range(0, max(n_rows, 1), size)
     return [slice(start, min(start + size, n_rows)) for start in starts]
 
 
 def predict(model: Any, X: Any) -> Any:
-    """Labels: an array like X where they are numbers, else NumPy's."""
+    """Labels: an array like X where they are numbers, else a NumPy array."""
     like, labels = Like(X), model.classes
     best = like.xp.argmax(answer(model, "class_scores", X), axis=1)
     if labels.dtype.kind not in "iufb":

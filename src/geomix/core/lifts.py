@@ -18,8 +18,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray, Matrix
+from geomix.core.moments import (
+    column_scale,
+    columns_of,
+    sparse_moments,
+    two_pass_moments,
+    with_data,
+    zero_if_missing,
+)
 from geomix.core.spline import SplineLift
-from geomix.table.row_views import DenseRows, PickedRows, all_rows, blocks, is_dense
+from geomix.table.row_views import DenseRows, PickedRows, blocks, is_dense
 
 # Standardised values are kept within this bound: with weights up to 1e100 no score can then
 # overflow, so every finite row has finite probabilities. The softmax saturates long before.
@@ -76,7 +84,7 @@ class Standardize:
             U: FloatArray = X - self.mean
             U /= self.scale
         np.clip(U, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=U)
-        return _zero_if_missing(U)
+        return zero_if_missing(U)
 
     def rotated(self, U: FloatArray) -> FloatArray:
         """v of scaled rows, (n_rows, r): on principal axes, or U itself where there are none."""
@@ -100,11 +108,11 @@ class Standardize:
     def _sparse(self, X: Any) -> CenteredSparse:
         if self.rotation is not None:
             raise TypeError("Sparse rows cannot be rotated (pca) and stay so; pass dense rows.")
-        X = _columns_of(X, self.kept)
+        X = columns_of(X, self.kept)
         with np.errstate(over="ignore"):
             data = X.data / self.scale[X.indices]
         np.clip(data, -LARGEST_STANDARDIZED, LARGEST_STANDARDIZED, out=data)
-        return CenteredSparse(_with_data(X, data), self.mean / self.scale)
+        return CenteredSparse(with_data(X, data), self.mean / self.scale)
 
     def as_affine(self) -> tuple[FloatArray, FloatArray]:
         """The same map over the raw columns as u = M x + o, without the clip: (M, o)."""
@@ -183,67 +191,14 @@ def fit_standardize(
     if not center_and_scale:
         return Standardize(kept, np.zeros(len(kept)), np.ones(len(kept)), None, n_columns)
     share = row_weight / row_weight.sum()
-    moments = _moments if is_dense(X) else _sparse_moments
-    mean, variance, spread, exponent = moments(X, share, kept)
-    # Rows of tiny weight can leave a varying column without variance: then its spread scales it.
-    deviation = np.where(variance > 0.0, np.sqrt(np.maximum(variance, 0.0)), spread)
-    scale = np.ldexp(deviation, exponent)
-    # Of a column that is one value or missing only the missing cells tell, in a column of theirs.
-    scale[spread == 0.0] = 1.0
+    moments = two_pass_moments if is_dense(X) else sparse_moments
+    mean, variance, half_spread, exponent = moments(X, share, kept)
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    scale = np.ldexp(column_scale(deviation, half_spread), exponent)
+    scale[half_spread == 0.0] = 1.0
     if keep_unit is not None:
         scale[keep_unit[kept]] = 1.0
     return Standardize(kept, np.ldexp(mean, exponent), scale, None, n_columns)
-
-
-def _moments(X: Any, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
-    """Weighted mean, variance and spread of the columns times 2^-exponent, and the exponent;
-    over the cells that are there."""
-    X = all_rows(X)
-    low, high = X.limits[:, kept]
-    # No further than a normal number goes: a column of 1e308 is then below 4, which squares well.
-    exponent = np.clip(np.frexp(np.maximum(-low, high))[1], -1022, 1022)
-    factor = np.ldexp(1.0, -exponent)
-    has_missing = X.has_missing[kept]
-    present = np.ones(len(kept))  # the share of the weight that is there
-    mean = np.zeros(len(kept))
-    for rows, block in blocks(X, kept):
-        if has_missing.any():
-            present -= share[rows] @ np.isnan(block)
-        mean += share[rows] @ _zero_if_missing(block * factor)
-    mean /= present
-    variance = np.zeros(len(kept))
-    for rows, block in blocks(X, kept):
-        variance += share[rows] @ _zero_if_missing(block * factor - mean) ** 2
-    return mean, variance / present, high * factor - low * factor, exponent
-
-
-def _zero_if_missing(block: FloatArray) -> FloatArray:
-    """NaN becomes zero, in place."""
-    with np.errstate(over="ignore"):
-        if np.isnan(block.sum()):  # one pass without a copy; an infinite sum hides no NaN
-            np.copyto(block, 0.0, where=np.isnan(block))
-    return block
-
-
-def _sparse_moments(X: Any, share: FloatArray, kept: IntArray) -> tuple[Any, ...]:
-    X = _columns_of(X, kept)
-    low, high = (limit.toarray().ravel() for limit in (X.min(axis=0), X.max(axis=0)))
-    exponent = np.frexp(np.maximum(-low, high))[1]
-    scaled = _with_data(X, np.ldexp(X.data, -exponent[X.indices]))
-    mean = np.asarray(scaled.T @ share).ravel()
-    np.square(scaled.data, out=scaled.data)
-    variance = np.asarray(scaled.T @ share).ravel() - mean**2
-    return mean, variance, np.ldexp(high, -exponent) - np.ldexp(low, -exponent), exponent
-
-
-def _columns_of(X: Any, kept: IntArray) -> Any:
-    """The given columns of a sparse matrix as CSR; X itself where that is all of them."""
-    return (X if len(kept) == X.shape[1] else X[:, kept]).tocsr()
-
-
-def _with_data(X: Any, data: FloatArray) -> Any:
-    """A CSR matrix with the cells of X and other numbers in them."""
-    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def with_rotation(

@@ -27,7 +27,7 @@ from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.predictors import Predictor, RowExplanation, Scorer
 from geomix.core.spline import Binned, SplineLift
-from geomix.core.spline_parts import Curve, Levels
+from geomix.core.spline_parts import CurvePart, LevelPart
 from geomix.table.row_views import blocks
 
 # The CPU level in use: "scalar", "avx2" or "avx512".
@@ -260,9 +260,9 @@ def _spline_coder(lift: SplineLift) -> Any:
     """What finds the bins of cells."""
     coder = _native.SplineCoder()
     for j, part in enumerate(lift.parts):
-        if isinstance(part, Curve):
+        if isinstance(part, CurvePart):
             coder.add_number(j, part.column, _doubles(part.edges), len(part.values), 1)
-        elif isinstance(part, Levels):
+        elif isinstance(part, LevelPart):
             n_levels = part.n_levels
             coder.add_category(j, part.column, n_levels, n_levels, n_levels + 1, 1)
         else:
@@ -281,9 +281,9 @@ def _spline_tables(lift: SplineLift) -> Any:
     tables = _native.SplineLift()
     for part in lift.parts:
         mean = _doubles(part.mean)
-        if isinstance(part, Curve):
+        if isinstance(part, CurvePart):
             tables.add_curve(part.column, _doubles(part.knots), part.has_missing, mean)
-        elif isinstance(part, Levels):
+        elif isinstance(part, LevelPart):
             tables.add_levels(part.column, part.n_levels, part.has_missing, mean)
         else:
             cuts = [None if cut is None else _doubles(cut) for cut in (part.first, part.second)]
@@ -297,10 +297,10 @@ def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
     parts = _native.SplineParts()
     for part in lift.parts:
         mean = _doubles(part.mean)
-        if isinstance(part, Curve):
+        if isinstance(part, CurvePart):
             interval, fraction = part.place(part.values)
             parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean)
-        elif isinstance(part, Levels):
+        elif isinstance(part, LevelPart):
             parts.add_levels(part.n_levels, part.has_missing, mean)
         else:
             ordered = part.first is not None, part.second is not None

@@ -2,16 +2,16 @@
 
     z(x) = b + sum_j table_j(x_j)
 
-A number has a curve, piecewise linear between knots and constant beyond them; a category has
-a value for each level; a missing cell has a value of its own; a pair of columns has a grid of
-cells. What is learnt is not the values but the *steps* between neighbours,
+A number has a curve, piecewise linear between knots and constant beyond them. A category has a
+value for each level, missing cells have one value, and a pair of columns has a grid of cells.
+The weights are the *steps* between neighbouring values,
 
     phi_k(x) = clip((x - t_{k-1}) / (t_k - t_{k-1}), 0, 1) - mean_k      curve, k = 1 .. K
     phi_l(x) = 1{x = l} - mean_l                                        levels
     phi_kl(x, y) = 1{x >= s_k} 1{y >= t_l} - mean_kl                     pair
 
 so that an L2 penalty makes curves smooth. ``mean`` is over the training rows where the cell is
-not missing: every table is then zero on average, and adds nothing where a level was never seen.
+not missing. Every table is then zero on average, and zero for a level that was never seen.
 
 Training needs no such matrix: ``binned`` turns a column into at most 256 codes, and scores are
 sums of looked-up values (``Binned``). The codes stand for representative values, which are the
@@ -28,19 +28,19 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.core.spline_parts import Curve, Levels, Pair, Part
+from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.table.row_views import DenseRows, blocks, numbers
 
-MOST_BINS = 255  # one more is for missing cells: a byte
+MOST_BINS = 255  # and one for missing cells: a code fits in a byte
 PAIR_BINS = 12
-MOST_ROWS = 50_000  # to find knots and means from
+MOST_ROWS = 50_000  # knots and means come from at most this many rows
 
 
 @dataclass(frozen=True, eq=False)
 class SplineLift:
     """phi of every part side by side. A cell is a number, a level's code, or NaN (missing)."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SplinePart, ...]
     n_columns: int
     kind = "spline"
     reads_cells = True
@@ -60,10 +60,9 @@ class SplineLift:
     @cached_property
     def column_of(self) -> IntArray:
         """(n_parts,) the column of each part; of a pair, its first."""
-        columns = [p.columns[0] if isinstance(p, Pair) else p.column for p in self.parts]
-        return np.array(columns, dtype=np.intp)
+        return np.array([part.columns[0] for part in self.parts], dtype=np.intp)
 
-    def by_part(self) -> Iterator[tuple[Part, slice]]:
+    def by_part(self) -> Iterator[tuple[SplinePart, slice]]:
         """Each part, and where its steps are among all of them."""
         for part, start in zip(self.parts, self.step_start.tolist()[:-1], strict=True):
             yield part, slice(start, start + part.n_steps)
@@ -77,21 +76,20 @@ class SplineLift:
         return np.hstack([part.phi(X) for part in self.parts])
 
     def contributions(self, row: FloatArray, weights: FloatArray) -> FloatArray:
-        """What each column of a row adds to the score of a plane, (n_columns,); of what a pair
-        adds, one half goes to either of its columns."""
+        """What each column of a row adds to the score of a plane, (n_columns,). Half of a pair's
+        value goes to each of its two columns."""
         by_column = np.zeros(self.n_columns)
         for part, steps in self.by_part():
             value = part.phi(row[None, :])[0] @ weights[steps]
-            columns = part.columns if isinstance(part, Pair) else (part.column,)
-            for column in columns:
-                by_column[column] += value / len(columns)
+            for column in part.columns:
+                by_column[column] += value / len(part.columns)
         return by_column
 
     def slopes_along(self, column: int) -> IntArray:
         """Steps of the curve of a column of numbers; none where it has no curve."""
         for part, steps in self.by_part():
-            if isinstance(part, Curve) and part.column == column:
-                return steps.start + np.arange(len(part.knots) - 1)
+            if part.n_ordered and part.columns == (column,):
+                return steps.start + np.arange(part.n_ordered)
         return np.empty(0, dtype=np.intp)
 
     def binned(self, X: DenseRows) -> Binned:
@@ -116,8 +114,8 @@ class SplineLift:
 class Binned:
     """Rows of a spline lift as codes, (n_rows, n_parts), which stand for rows of phi.
 
-    It behaves like that matrix in the products that training needs. units : (n_outputs,) a factor
-    on each of phi, or None; the larger it is, the weaker the penalty on that step.
+    It behaves like the matrix phi in the products that training needs. units : (n_outputs,) a
+    factor on each column of phi, or None. A larger unit weakens the penalty on that step.
     """
 
     codes: IntArray
@@ -171,7 +169,7 @@ class Binned:
     def _in_units(self, of_steps: FloatArray) -> FloatArray:
         return of_steps if self.units is None else of_steps * self.units
 
-    def by_part(self) -> Iterator[tuple[Part, slice, IntArray]]:
+    def by_part(self) -> Iterator[tuple[SplinePart, slice, IntArray]]:
         for (part, steps), codes in zip(self.lift.by_part(), self.codes.T, strict=True):
             yield part, steps, codes
 
@@ -188,16 +186,16 @@ def fit_spline(
     has_missing: BoolArray | None = None,
 ) -> SplineLift:
     """Knots and bins from the rows ``X``, whose category j has ``n_levels[j]`` levels (0: a
-    number). Constant columns get no part; means are weighted. Of many rows, ``MOST_ROWS`` that
-    are evenly spread say enough. ``has_missing`` (n_columns,) tells of missing cells in rows that
-    are not at hand."""
+    number). Constant columns get no part; means are weighted. Above ``MOST_ROWS`` rows, that many
+    are used, evenly spread. ``has_missing`` (n_columns,) marks columns that have missing cells in
+    rows other than ``X``."""
     chosen = np.arange(len(X))
     if len(X) > MOST_ROWS:
         chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
     table, weight = numbers(X[chosen]), weight[chosen]
     missing = np.isnan(table).any(axis=0)
     missing = missing if has_missing is None else missing | has_missing
-    parts: list[Part] = []
+    parts: list[SplinePart] = []
     for column in range(table.shape[1]):
         part = (
             _fit_levels(table, column, int(n_levels[column]), bool(missing[column]))
@@ -213,67 +211,59 @@ def fit_spline(
 def _centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
     """The part with the weighted mean of its phi over the rows that are not missing."""
     mass = np.bincount(part.codes(X), weight, part.n_bins)
-    if isinstance(part, Curve):
-        mass[-1] = 0.0
-    elif isinstance(part, Levels):
-        mass[part.n_levels + part.has_missing :] = 0.0
-    else:
-        grid = mass.reshape(part.n_first, part.n_second)
-        grid[-1], grid[:, -1] = 0.0, 0.0
+    mass[~part.counts_in_mean()] = 0.0
     total = mass.sum()
     mean = (mass / total) @ part.bin_phi() if total > 0.0 else part.mean
-    if isinstance(part, Curve) and part.has_missing:
-        mean[-1] = 0.0
     return replace(part, mean=mean)
 
 
-def _fit_curve(X: FloatArray, column: int, n_knots: int, has_missing: bool) -> Curve | None:
+def _fit_curve(X: FloatArray, column: int, n_knots: int, has_missing: bool) -> CurvePart | None:
     x = X[:, column]
     present = np.sort(x[~np.isnan(x)])
     distinct = present[np.concatenate([[True], present[1:] > present[:-1]])] if len(present) else x
     if len(present) == 0 or (len(distinct) < 2 and not has_missing):
         return None
-    if len(distinct) < 2:  # present or missing is all that it tells
+    if len(distinct) < 2:  # one value, or missing
         distinct = np.array([distinct[0], np.nextafter(distinct[0], np.inf)])
     knots = _spread(present, distinct, n_knots)
     values = distinct
     if len(distinct) > MOST_BINS:
         values = np.union1d(knots, _spread(present, distinct, MOST_BINS - len(knots)))
-    return Curve(column, knots, values, has_missing, np.zeros(len(knots) - 1 + has_missing))
+    return CurvePart(column, knots, values, has_missing, np.zeros(len(knots) - 1 + has_missing))
 
 
 def _spread(present: FloatArray, distinct: FloatArray, most: int) -> FloatArray:
-    """At most so many of the distinct values: quantiles of the rows, and of the values.
+    """At most ``most`` of the distinct values: half of them quantiles of the rows, half quantiles
+    of the distinct values.
 
-    A column that is mostly one value has nearly all quantiles there, and its shape elsewhere
-    would be lost.
+    Quantiles of the rows alone would nearly all be equal in a column that is mostly one value.
     """
     if len(distinct) <= most:
         return distinct
     half = most // 2
     by_row = np.linspace(0.0, 1.0, half) * (len(present) - 1)
-    # Half a step on: where every value is a row of its own the two interleave.
+    # Shifted by half a step: where no value repeats, the two sets of quantiles interleave.
     by_value = (np.arange(half) + 0.5) / half * (len(distinct) - 1)
     return np.union1d(
         present[np.round(by_row).astype(np.intp)], distinct[np.round(by_value).astype(np.intp)]
     )
 
 
-def _fit_levels(X: FloatArray, column: int, n_levels: int, has_missing: bool) -> Levels | None:
+def _fit_levels(X: FloatArray, column: int, n_levels: int, has_missing: bool) -> LevelPart | None:
     x = X[:, column]
     if len(np.unique(x[~np.isnan(x)])) + has_missing < 2:
         return None
-    return Levels(column, n_levels, has_missing, np.zeros(n_levels + has_missing))
+    return LevelPart(column, n_levels, has_missing, np.zeros(n_levels + has_missing))
 
 
-def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> Pair:
+def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> PairPart:
     sides = [_thresholds(X[:, column], int(n_levels[column])) for column in pair]
     counts = [
         (int(n_levels[column]) if cut is None else len(cut) + 1) + 1
         for column, cut in zip(pair, sides, strict=True)
     ]
     n_steps = (counts[0] - 1) * (counts[1] - 1)
-    return Pair(pair, sides[0], sides[1], counts[0], counts[1], np.zeros(n_steps))
+    return PairPart(pair, sides[0], sides[1], counts[0], counts[1], np.zeros(n_steps))
 
 
 def _thresholds(x: FloatArray, n_levels: int) -> FloatArray | None:

@@ -1,12 +1,15 @@
-"""The parts of a spline lift: what one column, or a pair of them, gives to phi.
+"""The parts of a spline lift: the features phi of one column, or of a pair of columns.
 
-    phi_k(x) = clip((x - t_{k-1}) / (t_k - t_{k-1}), 0, 1) - mean_k      Curve, k = 1 .. K
-    phi_l(x) = 1{x = l} - mean_l                                        Levels
-    phi_kl(x, y) = 1{x >= s_k} 1{y >= t_l} - mean_kl                     Pair
+    phi_k(x) = clip((x - t_{k-1}) / (t_k - t_{k-1}), 0, 1) - mean_k      CurvePart, k = 1 .. K
+    phi_l(x) = 1{x = l} - mean_l                                        LevelPart
+    phi_kl(x, y) = 1{x >= s_k} 1{y >= t_l} - mean_kl                     PairPart
 
-A part knows its steps exactly (``phi``), and its cells as bins: the bin of each (``codes``) and
-the phi of each bin (``bin_phi``, (n_bins, n_steps)), so that ``bin_phi()[codes(X)]`` is phi of the
-bins' representative values. ``X`` are encoded rows, NaN where a cell is missing.
+Every part has the same methods. ``phi`` is exact. Training works on bins instead: ``codes`` gives
+the bin of each cell and ``bin_phi`` (n_bins, n_steps) the phi of each bin, so that
+``bin_phi()[codes(X)]`` is phi of the bins' representative values. ``columns`` are the columns that
+the part reads, ``n_ordered`` counts the leading steps that are neighbours along a number, and
+``counts_in_mean`` (n_bins,) marks the bins that the mean of phi is over. ``X`` are encoded rows,
+NaN where a cell is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 
 
 def interval_position(knots: FloatArray, x: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -34,11 +37,11 @@ def interval_position(knots: FloatArray, x: FloatArray) -> tuple[IntArray, Float
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """A number: knots (K + 1,) ascending, at least two; a step between neighbours each.
+class CurvePart:
+    """A number: ascending knots (K + 1,), at least two, with a step between each two neighbours.
 
-    values : representatives of the bins, ascending;  has_missing : a step of its own for
-    missing cells, the last;  mean : (n_steps,) of phi over the training rows.
+    values : representatives of the bins, ascending;  has_missing : whether missing cells have a
+    step, the last;  mean : (n_steps,) of phi over the training rows.
     """
 
     column: int
@@ -48,8 +51,16 @@ class Curve:
     mean: FloatArray
 
     @property
+    def columns(self) -> tuple[int, ...]:
+        return (self.column,)
+
+    @property
+    def n_ordered(self) -> int:
+        return len(self.knots) - 1
+
+    @property
     def n_steps(self) -> int:
-        return len(self.knots) - 1 + self.has_missing
+        return self.n_ordered + self.has_missing
 
     @property
     def n_bins(self) -> int:
@@ -60,7 +71,7 @@ class Curve:
         """Half-way between representatives: bin b holds edges[b - 1] <= x < edges[b]."""
         left, right = self.values[:-1], self.values[1:]
         middle = left / 2.0 + right / 2.0
-        # Between neighbouring floats there is no middle, and the left one must stay below.
+        # Between neighbouring floats the middle rounds to one of them; it must exceed the left.
         return np.where(middle > left, middle, right)
 
     def codes(self, X: FloatArray) -> IntArray:
@@ -85,6 +96,9 @@ class Curve:
             out[missing, -1] = 1.0
         return out
 
+    def counts_in_mean(self) -> BoolArray:
+        return np.arange(self.n_bins) < len(self.values)  # not the bin of missing cells
+
     def bin_phi(self) -> FloatArray:
         table = np.append(self.values, np.nan)
         X = np.zeros((len(table), self.column + 1))
@@ -93,14 +107,19 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class LevelPart:
     """A category, as codes 0 .. n_levels - 1; the last step is for missing cells, if there were
-    any. A code that is not among them (-1: never seen) adds nothing."""
+    any in training. Any other code (-1: a level that was never seen) has phi = 0."""
 
     column: int
     n_levels: int
     has_missing: bool
     mean: FloatArray
+    n_ordered = 0
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return (self.column,)
 
     @property
     def n_steps(self) -> int:
@@ -118,21 +137,23 @@ class Levels:
     def phi(self, X: FloatArray) -> FloatArray:
         return self.bin_phi()[self.codes(X)]
 
+    def counts_in_mean(self) -> BoolArray:
+        return np.arange(self.n_bins) < self.n_steps
+
     def bin_phi(self) -> FloatArray:
         out = np.eye(self.n_bins, self.n_steps)
         out -= self.mean
-        first_without = self.n_levels + self.has_missing
-        out[first_without:] = 0.0
+        out[self.n_steps :] = 0.0
         return out
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class PairPart:
     """Two columns at once: a grid of cells between the thresholds of each.
 
     first, second : ascending thresholds of a number, or None for a category, whose levels
-    are the cells;  n_first, n_second : cells along each side, the last of either for missing
-    (and never seen) ones, which add nothing.
+    are the cells;  n_first, n_second : cells along each side. The last cell of each side is for
+    missing values and levels that were never seen, where phi = 0.
     """
 
     columns: tuple[int, int]
@@ -141,6 +162,7 @@ class Pair:
     n_first: int
     n_second: int
     mean: FloatArray
+    n_ordered = 0
 
     @property
     def n_steps(self) -> int:
@@ -162,12 +184,12 @@ class Pair:
         b = _cell_phi(self.n_second, self.second is not None)
         out = (a[:, None, :, None] * b[None, :, None, :]).reshape(self.n_bins, self.n_steps)
         out -= self.mean
-        known = np.add.outer(
-            np.arange(self.n_first) == self.n_first - 1,
-            np.arange(self.n_second) == self.n_second - 1,
-        )
-        out[known.ravel()] = 0.0
+        out[~self.counts_in_mean()] = 0.0
         return out
+
+    def counts_in_mean(self) -> BoolArray:
+        first = np.arange(self.n_first) < self.n_first - 1
+        return np.logical_and.outer(first, np.arange(self.n_second) < self.n_second - 1).ravel()
 
 
 def _cell(x: FloatArray, thresholds: FloatArray | None, n_cells: int) -> IntArray:
@@ -177,9 +199,9 @@ def _cell(x: FloatArray, thresholds: FloatArray | None, n_cells: int) -> IntArra
 
 
 def _cell_phi(n_cells: int, ordered: bool) -> FloatArray:
-    """(n_cells, n_cells - 1): steps up to a cell, or the cell itself; missing is all zero."""
+    """(n_cells, n_cells - 1): 1{step <= cell} if ordered, else 1{step = cell}; missing: 0."""
     square = np.tri(n_cells - 1) if ordered else np.eye(n_cells - 1)
     return np.vstack([square, np.zeros(n_cells - 1)])
 
 
-Part: TypeAlias = "Curve | Levels | Pair"
+SplinePart: TypeAlias = "CurvePart | LevelPart | PairPart"

@@ -28,7 +28,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.spline import SplineLift
-from geomix.core.spline_parts import Curve, Levels, Pair, Part
+from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.table.one_hot import NUMBER
@@ -72,7 +72,7 @@ class LevelTerm:
 class PairTerm:
     """Two columns of a spline lift together: a value for each cell of the grid of ``part``."""
 
-    part: Pair
+    part: PairPart
     values: FloatArray
     kind = "grid"
 
@@ -170,25 +170,25 @@ def spline_terms(model: GeometricMixture, lift: SplineLift) -> Iterator[Term]:
         yield _spline_term(part, model.planes.weights[:, steps].T, len(model.columns))
 
 
-def _spline_term(part: Part, weights: FloatArray, n_columns: int) -> Term:
+def _spline_term(part: SplinePart, weights: FloatArray, n_columns: int) -> Term:
     """weights : (n_steps, m) of one part."""
-    if isinstance(part, Pair):
+    if isinstance(part, PairPart):
         return PairTerm(part, part.bin_phi() @ weights)
-    if isinstance(part, Curve):
+    if isinstance(part, CurvePart):
         values = _phi_at(part, part.knots, n_columns) @ weights
         return CurveTerm(part.column, part.knots, values[:-1], values[-1], _deviation(part))
     values = _phi_at(part, np.arange(part.n_levels), n_columns) @ weights
     return LevelTerm(part.column, values[:-1], values[-1])
 
 
-def _phi_at(part: Curve | Levels, cells: Any, n_columns: int) -> FloatArray:
+def _phi_at(part: CurvePart | LevelPart, cells: Any, n_columns: int) -> FloatArray:
     """phi of some cells of the part's column, followed by phi of a missing one."""
     rows = np.zeros((len(cells) + 1, n_columns))
     rows[:, part.column] = np.append(cells, np.nan)
     return part.phi(rows)
 
 
-def _deviation(part: Curve) -> float:
+def _deviation(part: CurvePart) -> float:
     """Standard deviation of the column over the training rows, from the means of its steps.
 
     The mean of step k is the mean of P(x > t) between knots k - 1 and k, and

@@ -18,7 +18,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.core.spline import SplineLift
-from geomix.core.spline_parts import Curve, Levels, Pair, Part
+from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.errors import ModelFileError
 from geomix.modelfile.tensor_reader import LARGEST_FLOAT, LARGEST_WEIGHT, TensorReader
 from geomix.table.schema import Schema
@@ -28,8 +28,8 @@ CURVE, LEVELS, PAIR = 0, 1, 2
 
 
 def spline_tensors(lift: SplineLift) -> dict[str, Any]:
-    curves = [part for part in lift.parts if isinstance(part, Curve)]
-    pairs = [part for part in lift.parts if isinstance(part, Pair)]
+    curves = [part for part in lift.parts if isinstance(part, CurvePart)]
+    pairs = [part for part in lift.parts if isinstance(part, PairPart)]
     cuts = [cut for part in pairs for cut in (part.first, part.second) if cut is not None]
     rows = [_part_row(part) for part in lift.parts]
     return {
@@ -41,11 +41,11 @@ def spline_tensors(lift: SplineLift) -> dict[str, Any]:
     }
 
 
-def _part_row(part: Part) -> list[int]:
-    if isinstance(part, Curve):
+def _part_row(part: SplinePart) -> list[int]:
+    if isinstance(part, CurvePart):
         sizes = len(part.knots), len(part.values)
         return [CURVE, part.column, -1, *sizes, int(part.has_missing)]
-    if isinstance(part, Levels):
+    if isinstance(part, LevelPart):
         return [LEVELS, part.column, -1, part.n_levels, 0, int(part.has_missing)]
     is_cut = (part.first is not None) + 2 * (part.second is not None)
     return [PAIR, *part.columns, part.n_first, part.n_second, is_cut]
@@ -116,22 +116,22 @@ def _cut_sizes(row: list[int]) -> tuple[int, int]:
     return (a - 2) * (flag & 1), (b - 2) * (flag >> 1 & 1)
 
 
-def _read_part(row: list[int], pieces: dict[str, Any]) -> Part:
+def _read_part(row: list[int], pieces: dict[str, Any]) -> SplinePart:
     kind, first, second, a, b, flag = row
     mean = next(pieces["spline.mean"])
     if kind == CURVE:
         knots = _ascending(next(pieces["spline.knots"]), "spline.knots")
         values = _ascending(next(pieces["spline.values"]), "spline.values")
-        return Curve(first, knots, values, bool(flag), mean)
+        return CurvePart(first, knots, values, bool(flag), mean)
     if kind == LEVELS:
-        return Levels(first, a, bool(flag), mean)
+        return LevelPart(first, a, bool(flag), mean)
     cuts = [
         _ascending(next(pieces["spline.cuts"]) if n else np.zeros(0), "spline.cuts")
         if is_cut
         else None
         for n, is_cut in zip(_cut_sizes(row), (flag & 1, flag >> 1 & 1), strict=True)
     ]
-    return Pair((first, second), cuts[0], cuts[1], a, b, mean)
+    return PairPart((first, second), cuts[0], cuts[1], a, b, mean)
 
 
 def _ascending(numbers: FloatArray, name: str) -> FloatArray:

@@ -16,7 +16,7 @@ from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums, tree_sum
 from geomix.out_of_core.part_reader import PartReader
-from geomix.out_of_core.survey import Part, Survey, labels_and_weights, survey_part
+from geomix.out_of_core.survey import RowPart, Survey, labels_and_weights, survey_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ArraySource:
     is_exact: bool = True
 
     def survey(self, seed: int, categorical_features: Any) -> Survey:
-        part = Part(to_numpy(self.X), self.y, self.weight)
+        part = RowPart(to_numpy(self.X), self.y, self.weight)
         return survey_part(part, 0, seed, categorical_features)
 
     def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
@@ -41,7 +41,7 @@ class _ArraySums:
 
     def __init__(self, source: ArraySource, reader: PartReader) -> None:
         X, like = source.X, Like(source.X)
-        y, weight, used = labels_and_weights(Part(source.X, source.y, source.weight))
+        y, weight, used = labels_and_weights(RowPart(source.X, source.y, source.weight))
         codes = reader.classes.codes(y)
         if reader.class_weight is not None:
             weight = weight * reader.class_weight[codes]

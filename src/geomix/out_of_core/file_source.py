@@ -23,7 +23,7 @@ from geomix.errors import DataQualityWarning, TableFileError
 from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.sampling import row_keys
 from geomix.out_of_core.scratch import scratch_rows
-from geomix.out_of_core.survey import Classes, Part, Survey, survey_part
+from geomix.out_of_core.survey import Classes, RowPart, Survey, survey_part
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
 from geomix.tablefile.class_labels import (
     MOST_PLACES,
@@ -131,15 +131,17 @@ class TableSource:
     def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
         return scratch_rows(self.parts, reader, self.scratch, self.n_rows)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[RowPart]:
         """The rows to learn from, some at a time."""
         return (learn for learn, _ in self.cut("writing the scratch file"))
 
-    def cut(self, title: str) -> Iterator[tuple[Part, Part]]:
+    def cut(self, title: str) -> Iterator[tuple[RowPart, RowPart]]:
         """Rows to learn from and rows held out, some at a time; when they have been surveyed."""
         return self._cut(self.shown(title, self.table.blocks(self.kinds)), _LabelsSeen())
 
-    def _cut(self, blocks: Iterator[Block], labels: _LabelsSeen) -> Iterator[tuple[Part, Part]]:
+    def _cut(
+        self, blocks: Iterator[Block], labels: _LabelsSeen
+    ) -> Iterator[tuple[RowPart, RowPart]]:
         for block in blocks:
             texts, codes = texts_and_codes(block.columns[self.target])
             labelled = codes >= 0
@@ -227,11 +229,13 @@ class _LabelsSeen:
         return np.array(list(new.values()), dtype=np.intp)
 
 
-def _part(X: Any, labels: Any, codes: IntArray, weight: FloatArray | None, used: BoolArray) -> Part:
+def _part(
+    X: Any, labels: Any, codes: IntArray, weight: FloatArray | None, used: BoolArray
+) -> RowPart:
     if used.all():
-        return Part(X, labels[codes], weight)
+        return RowPart(X, labels[codes], weight)
     rows = np.flatnonzero(used)
-    return Part(X.take(rows), labels[codes[rows]], None if weight is None else weight[rows])
+    return RowPart(X.take(rows), labels[codes[rows]], None if weight is None else weight[rows])
 
 
 def _with_integer_labels(survey: Survey) -> Survey:

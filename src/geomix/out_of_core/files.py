@@ -24,7 +24,7 @@ from geomix.out_of_core.file_source import TableSource
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.scratch import scratch_rows
-from geomix.out_of_core.survey import Part, Survey, survey_part
+from geomix.out_of_core.survey import RowPart, Survey, survey_part
 from geomix.table.labels import plain_labels
 from geomix.tablefile.column_names import check_present
 from geomix.tablefile.multiple_files import expand_paths, open_tables
@@ -154,7 +154,7 @@ class FileSource:
         parquet = _pyarrow("parquet")
         return sum(parquet.read_metadata(path).num_rows for path in self.paths)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[RowPart]:
         """The files some rows at a time."""
         for path in self.paths:
             try:
@@ -163,13 +163,13 @@ class FileSource:
             except _pyarrow("lib").ArrowInvalid as error:
                 raise SchemaError(f"{path!r} cannot be read: {error}") from error
 
-    def _part(self, batch: Any) -> Part:
+    def _part(self, batch: Any) -> RowPart:
         table = _pyarrow("").Table.from_batches([batch])
         weight = None
         if self.sample_weight is not None:
             weight = np.asarray(table.column(self.sample_weight), dtype=np.float64)
         y = _labels(table.column(self.target))
-        return Part(table.select(list(self._features)), y, weight)
+        return RowPart(table.select(list(self._features)), y, weight)
 
     def _batches(self, path: str) -> Iterator[Any]:
         wanted = [*self._features, self.target]

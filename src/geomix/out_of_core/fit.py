@@ -28,7 +28,7 @@ from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.model import GeometricMixture
 from geomix.out_of_core.part_reader import PartReader, known_from, part_reader_of
-from geomix.out_of_core.survey import Part, Survey, survey_part
+from geomix.out_of_core.survey import RowPart, Survey, survey_part
 from geomix.search.fit import SampleFit, class_shares, fit_sample, watch_until
 from geomix.search.folds import Snapshot, Watch
 from geomix.table.columns import missing_error
@@ -65,7 +65,7 @@ class Source(Protocol):
 class MemorySource:
     """Rows in memory, in parts: the reference for all other sources."""
 
-    parts: list[Part]
+    parts: list[RowPart]
     is_exact: bool = True
 
     def survey(self, seed: int, categorical_features: Any) -> Survey:
@@ -208,7 +208,7 @@ def _temperature(
     if not settings.calibrate or survey.sample_share > SHARE_TO_JUDGE_BY:
         return first.temperature if settings.calibrate else 1.0
     sample = survey.sample
-    part = Part(
+    part = RowPart(
         survey.sample_cells(), sample.y, survey.sample_weights(reader.classes.codes(sample.y))
     )
     rows = replace(reader, schema=_encoded_already(reader)).stored(part)
@@ -292,10 +292,10 @@ def class_factors(class_weight: Any, survey: Survey) -> FloatArray | None:
     return factors
 
 
-def in_parts(X: Any, y: Any, weight: Any, cuts: Iterable[int]) -> list[Part]:
+def in_parts(X: Any, y: Any, weight: Any, cuts: Iterable[int]) -> list[RowPart]:
     """Rows of arrays cut at these places: parts for a ``MemorySource``."""
     edges: IntArray = np.array([0, *cuts, len(y)], dtype=np.intp)
     return [
-        Part(X[a:b], y[a:b], None if weight is None else weight[a:b])
+        RowPart(X[a:b], y[a:b], None if weight is None else weight[a:b])
         for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     ]

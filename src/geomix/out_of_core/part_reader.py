@@ -21,8 +21,9 @@ from geomix.core import kernel
 from geomix.core.feature_map import FeatureMap, linear_map
 from geomix.core.kernel import TrainingRows, training_rows
 from geomix.core.lifts import CELLS_FOR_SINGLE, Standardize
+from geomix.core.moments import column_scale
 from geomix.core.spline import Binned, SplineLift
-from geomix.out_of_core.survey import Classes, Part, Survey, labels_and_weights
+from geomix.out_of_core.survey import Classes, RowPart, Survey, labels_and_weights
 from geomix.table.frames import taken
 from geomix.table.one_hot import NUMBER, make_expand
 from geomix.table.row_views import all_rows, blocks
@@ -66,7 +67,7 @@ class PartReader:
     class_weight: FloatArray | None
     exact: bool
 
-    def stored(self, part: Part) -> StoredRows:
+    def stored(self, part: RowPart) -> StoredRows:
         """The rows of positive weight of a part."""
         y, weight, used = labels_and_weights(part)
         codes = self.classes.codes(y)
@@ -151,10 +152,7 @@ def known_from(survey: Survey, settings: Settings) -> Known:
 
 def _scale_of(survey: Survey) -> FloatArray:
     moments = survey.moments
-    spread = moments.high / 2.0 - moments.low / 2.0
-    deviation = moments.deviation
-    # Rows of tiny weight can leave a varying column without variance: then its spread scales it.
-    scale = np.where(deviation > 0.0, deviation, spread)
+    scale = column_scale(moments.deviation, moments.high / 2.0 - moments.low / 2.0)
     return np.where(scale > 0.0, scale, 1.0)
 
 

@@ -19,12 +19,12 @@ import numpy as np
 
 from geomix.core.row_sums import PartSums, Sums
 from geomix.out_of_core.part_reader import PartReader, StoredRows
-from geomix.out_of_core.survey import Part
+from geomix.out_of_core.survey import RowPart
 
 
 @contextmanager
 def scratch_rows(
-    parts: Callable[[], Iterator[Part]], reader: PartReader, scratch: Any, n_rows: int
+    parts: Callable[[], Iterator[RowPart]], reader: PartReader, scratch: Any, n_rows: int
 ) -> Iterator[Sums]:
     """Sums over the rows of ``parts``, ``n_rows`` or so, by way of a scratch file in the folder
     ``scratch``; False: without one, every pass asks for the parts anew."""

@@ -1,6 +1,6 @@
 """One look at every row: all that must be known of a table before training on it.
 
-A ``Part`` is some of the rows as they came (an array, a frame, an Arrow table) with labels and
+A ``RowPart`` is some of the rows as they came (an array, a frame, an Arrow table) with labels and
 weights. Its ``Survey`` holds moments and limits of the numbers, weights of the levels and of the
 classes, and a sample. Surveys add, so parts may be looked at one after another or far apart:
 
@@ -21,8 +21,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.core.moments import Moments, moments_of
 from geomix.errors import SchemaError
-from geomix.out_of_core.moments import Moments, moments_of
 from geomix.out_of_core.sampling import Sample, as_labels, chosen_rows, row_keys
 from geomix.table.category_levels import FEWEST_SIGHTS, learn_levels
 from geomix.table.columns import Labels, infinity_error
@@ -38,7 +38,7 @@ LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RowPart:
     """Some rows as they came. X : array, frame or Arrow table;  y : labels;  weight : or None."""
 
     X: Any
@@ -50,7 +50,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class LevelWeights:
     """Distinct labels of a category and the weight of each; ``total`` counts those that were
     forgotten too."""
 
@@ -58,19 +58,19 @@ class Levels:
     total: float
     forgot: bool = False
 
-    def __add__(self, other: Levels) -> Levels:
+    def __add__(self, other: LevelWeights) -> LevelWeights:
         weight = dict(self.weight)
         for level, mass in other.weight.items():
             weight[level] = weight.get(level, 0.0) + mass
         return _bounded(weight, self.total + other.total, self.forgot or other.forgot)
 
 
-def _bounded(weight: dict[Any, float], total: float, forgot: bool) -> Levels:
+def _bounded(weight: dict[Any, float], total: float, forgot: bool) -> LevelWeights:
     if len(weight) <= MOST_LEVELS_COUNTED:
-        return Levels(weight, total, forgot)
+        return LevelWeights(weight, total, forgot)
     order = sorted(weight, key=lambda level: (-weight[level], str(level)))
     heaviest = {level: weight[level] for level in order[: MOST_LEVELS_COUNTED // 2]}
-    return Levels(heaviest, total, True)
+    return LevelWeights(heaviest, total, True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Classes:
 class Survey:
     """What is known of some rows, or of all. Rows of zero weight count for nothing.
 
-    levels : for each column the ``Levels`` of a category, or None for a number;
+    levels : for each column the ``LevelWeights`` of a category, or None for a number;
     is_single : whether every column is float32.
     """
 
@@ -122,7 +122,7 @@ class Survey:
     has_names: bool
     n_rows: int
     moments: Moments
-    levels: tuple[Levels | None, ...]
+    levels: tuple[LevelWeights | None, ...]
     classes: Classes
     sample: Sample
     least_weight: float
@@ -149,7 +149,7 @@ class Survey:
             self.is_single and other.is_single,
         )
 
-    def _joined_levels(self, other: Survey, j: int) -> Levels | None:
+    def _joined_levels(self, other: Survey, j: int) -> LevelWeights | None:
         mine, its = self.levels[j], other.levels[j]
         if mine is not None and its is not None:
             return mine + its
@@ -219,7 +219,7 @@ class Survey:
         return self.sample.weight * factor[codes]
 
 
-def _learnt(name: str, levels: Levels, least: float) -> Column:
+def _learnt(name: str, levels: LevelWeights, least: float) -> Column:
     found = list(levels.weight)
     mass = np.array([levels.weight[level] for level in found])
     column = learn_levels(name, found, mass, least)
@@ -227,7 +227,7 @@ def _learnt(name: str, levels: Levels, least: float) -> Column:
 
 
 def survey_part(
-    part: Part, offset: int, seed: int, categorical_features: Any = None, bar: Any = None
+    part: RowPart, offset: int, seed: int, categorical_features: Any = None, bar: Any = None
 ) -> Survey:
     """The survey of one part, whose first row is row ``offset`` of the whole table; ``bar`` is
     that of the sample so far."""
@@ -255,7 +255,7 @@ def survey_part(
     )
 
 
-def labels_and_weights(part: Part) -> tuple[Any, FloatArray, IntArray | None]:
+def labels_and_weights(part: RowPart) -> tuple[Any, FloatArray, IntArray | None]:
     """Labels and weights of the rows of positive weight, and which they are (None: all)."""
     y = column_or_1d(np.asarray(plain_labels(part.y)))
     if len(y) != len(part):
@@ -311,7 +311,7 @@ def _picked(column: Any, rows: IntArray) -> Any:
     return cells[column.codes[rows]]
 
 
-def _levels_of(column: Any, weight: FloatArray) -> Levels | None:
+def _levels_of(column: Any, weight: FloatArray) -> LevelWeights | None:
     if not isinstance(column, Labels):
         return None
     there = column.codes >= 0

@@ -1,25 +1,26 @@
-"""How much each column, and each step of a curve, says; and a penalty that follows it.
+"""Adaptive penalty: features with a larger importance get a smaller penalty.
 
-A penalty that is the same for all holds back what tells the classes apart as much as what tells
-nothing. So a model that is trained with columns alike tells first, and features are then measured
-in units of what it says: features times a unit under the same penalty are the features themselves
-under a penalty divided by its square.
+A uniform penalty shrinks informative and uninformative features alike. So a model is trained with
+the uniform penalty first, its weights give the importance of each feature, and training goes on
+with each feature multiplied by a unit. A feature times unit u under penalty l2 is the feature
+itself under penalty l2 / u^2.
 
-Under a spline lift the same planes tell, of every step k of their curves:
+Spline lift: a unit for each step k of the curves, from the weights w_pk of the same planes,
 
     spread_k = mean over planes p of (w_pk - mean of w_k)^2, smoothed over neighbours
     unit_k^2 = 0.03 + 0.97 spread_k / mean spread
 
-A curve is then free to be steep where it was steep, and flat elsewhere: nearer to the steps of a
-tree. The levels of a category, which have no order, share one unit.
+Curves can then be steep in few places and flat elsewhere, as the steps of a tree are. The levels
+of a category have no order and share one unit.
 
-Under the other lifts one spline plane per class tells how far each column moves the class scores:
+Other lifts: a unit for each column j, from a spline model with one plane per class. With a_icj
+what column j adds to the score of class c in row i, and a_i.j its mean over the classes,
 
-    strength_j = root mean square over rows and classes of what column j adds, less its mean
-                 over the classes
-    unit_j     = max(strength_j, 1 / 20 of the typical one), with a mean square of one
+    strength_j = sqrt(mean over i and c of (a_icj - a_i.j)^2)
+    unit_j     = max(strength_j, strength / 20), divided so that the mean square is one
 
-A kernel becomes narrower along a column that says much.
+where strength is the root mean square of all strengths. A kernel becomes narrower along a column
+with a large unit.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ import numpy as np
 from geomix.arrays import FloatArray
 from geomix.core.planes import Planes
 from geomix.core.spline import Binned, SplineLift
-from geomix.core.spline_parts import Curve
 from geomix.training.rows import Rows
 
-# A column that says nothing by itself may still say something beside another.
+# The importance is measured column by column; a column may matter only beside another one. So no
+# unit falls below this share of the typical one (columns), or its square below this (steps).
 SMALLEST_STRENGTH = 0.05
-SMALLEST_SPREAD = 0.03
+UNIT_FLOOR = 0.03
 NEIGHBOURS = np.array([0.25, 0.5, 0.25])
 
 
 def step_units(planes: Planes, lift: SplineLift) -> FloatArray:
-    """(n_steps,) from planes over the lift's own features."""
+    """Unit of each step, (n_steps,), from planes over the lift's own features."""
     spread = planes.weights.var(axis=0)
     for part, steps in lift.by_part():
-        if isinstance(part, Curve):
-            along = slice(steps.start, steps.stop - part.has_missing)
+        if part.n_ordered:
+            along = slice(steps.start, steps.start + part.n_ordered)
             padded = np.pad(spread[along], 1, mode="edge")
             spread[along] = np.convolve(padded, NEIGHBOURS, mode="valid")
         else:
@@ -51,11 +52,11 @@ def step_units(planes: Planes, lift: SplineLift) -> FloatArray:
     typical = spread.mean()
     if not typical > 0.0:
         return np.ones_like(spread)
-    return np.sqrt(SMALLEST_SPREAD + (1.0 - SMALLEST_SPREAD) * spread / typical)
+    return np.sqrt(UNIT_FLOOR + (1.0 - UNIT_FLOOR) * spread / typical)
 
 
 def part_strengths(planes: Planes, rows: Rows) -> FloatArray:
-    """(n_parts,) from one plane per class over binned rows without units."""
+    """Importance of each part, (n_parts,), from one plane per class over binned rows."""
     X = rows.X
     assert isinstance(X, Binned)
     strengths = np.zeros(len(X.lift.parts))
@@ -68,7 +69,7 @@ def part_strengths(planes: Planes, rows: Rows) -> FloatArray:
 
 
 def units_of(strengths: FloatArray) -> FloatArray:
-    """Units in proportion to the strengths, floored; all one where nothing says anything."""
+    """Units in proportion to the strengths, with a floor; all one where all strengths are 0."""
     if not (strengths > 0.0).any():
         return np.ones_like(strengths)
     typical = np.sqrt(np.mean(strengths**2))

@@ -16,7 +16,7 @@ from geomix.training.adam_epochs import train_by_epochs
 from geomix.training.lbfgs_stages import train_by_stages
 from geomix.training.monotone import Order
 from geomix.training.rows import Rows
-from geomix.training.run import Run, Trained, Watch
+from geomix.training.run import OnIteration, Run, Trained
 from geomix.training.settings import Settings
 
 # ``solver="auto"``: full batches pay off up to this many multiply-adds per pass.
@@ -31,7 +31,7 @@ def train_planes(
     l2: float,
     shrink_to_mean: float,
     rng: np.random.Generator,
-    watch: Watch | None,
+    watch: OnIteration | None,
     phase: str = "fit",
     max_iter: int | None = None,
     n_before: int = 0,
@@ -76,7 +76,7 @@ def train_on_sums(
     settings: Settings,
     l2: float,
     shrink_to_mean: float,
-    watch: Watch | None,
+    watch: OnIteration | None,
     max_iter: int | None = None,
     n_before: int = 0,
 ) -> Trained:

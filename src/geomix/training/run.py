@@ -28,8 +28,8 @@ from geomix.training.settings import Settings
 SMALLEST_GAIN = 1e-4
 VALUE_TOL_PER_TOL = 0.1
 
-# Told of every iteration and its planes; answers True to end training there.
-Watch = Callable[[Record, Planes], "bool | None"]
+# Called after every iteration with its record and planes; returns True to end the training.
+OnIteration = Callable[[Record, Planes], "bool | None"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Run:
     settings: Settings
     l2: float
     shrink_to_mean: float
-    watch: Watch | None
+    watch: OnIteration | None
     phase: str
     max_iter: int
     n_before: int
