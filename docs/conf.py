@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import docstrings  # noqa: E402  (beside this file)
+import figures  # noqa: E402
 import mathml  # noqa: E402
 
 import geomix  # noqa: E402
@@ -69,7 +70,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "matplotlib_animations": False,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": ("matplotlib", figures.DisplayScraper()),
     "default_thumb_file": str(HERE / "_static" / "logo.png"),
     "plot_gallery": "True",
     "min_reported_time": 10_000,
