@@ -259,6 +259,7 @@ def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkey
     (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
     n_train = 0.75 * len(moons[1])
     assert clf.history_.l2 == pytest.approx(chosen.l2 * 300 / n_train)
+    assert clf.model_.training["l2"] == clf.history_.l2 != chosen.l2
     given = classifier(l2=1e-3, **settings).fit(*moons)
     assert given.history_.l2 == 1e-3
 

@@ -304,6 +304,7 @@ def test_a_penalty_chosen_on_the_sample_is_the_same_prior_beside_all_rows(table,
     clf = fit(X, y, [500], lift="linear", l2="auto")
     (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
     assert clf.history_.l2 == pytest.approx(chosen.l2 * 100 / len(y))
+    assert clf.model_.training["l2"] == clf.history_.l2 != chosen.l2
     assert fit(X, y, [500], lift="linear", l2=1e-3).history_.l2 == 1e-3
 
 

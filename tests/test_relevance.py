@@ -142,7 +142,7 @@ def test_units_divide_the_penalty_by_their_square(noisy):
     X, y = noisy
     clf = classifier(lift="spline", n_knots=6, tol=1e-9, max_iter=2000, **WEIGHED)
     clf.fit(X, y)
-    model, units = clf.model_, clf.history_.units
+    model, units = clf.model_, clf._training_state.units
     assert units.max() > 10.0 * units.min()
     Phi = model.lift.binned(X)
     terms = batch_terms(model.planes, 6.0, Phi, y, np.ones(len(y)), 0.02)
@@ -182,7 +182,7 @@ def test_the_choice_tries_both_and_says_so(noisy):
     chosen = next(trial for trial in clf.history_.trials if trial.chosen)
     assert chosen.adaptive
     assert "columns adaptive" in clf.history_.choice
-    assert clf.history_.units.shape == (clf.model_.lift.n_outputs,)
+    assert clf._training_state.units.shape == (clf.model_.lift.n_outputs,)
 
 
 @pytest.mark.parametrize("setting", [{"adaptive_penalty": False}, {"l2": 1e-3}])
@@ -190,7 +190,7 @@ def test_columns_are_alike_where_asked_for_or_where_the_penalty_is_given(noisy, 
     settings = {"lift": ("spline", "fourier"), "n_planes": 1, "random_state": 0}
     clf = classifier(**settings, **setting).fit(*noisy)
     assert not any(trial.adaptive for trial in clf.history_.trials)
-    assert clf.history_.units is None
+    assert clf._training_state.units is None
 
 
 def test_members_of_a_committee_have_units_of_their_own(noisy):
@@ -238,9 +238,9 @@ def test_a_warm_start_keeps_the_units():
     X, y = load_breast_cancer(return_X_y=True)
     clf = classifier(**WEIGHED, lift="spline", warm_start=True, tol=1e-8)
     clf.fit(X, y)
-    before, units = clf.model_.planes.weights, clf.history_.units
+    before, units = clf.model_.planes.weights, clf._training_state.units
     clf.fit(X, y)
-    np.testing.assert_array_equal(clf.history_.units, units)
+    np.testing.assert_array_equal(clf._training_state.units, units)
     np.testing.assert_allclose(clf.model_.planes.weights, before, atol=2e-3 * np.abs(before).max())
 
 
@@ -251,7 +251,7 @@ def test_a_stream_goes_on_in_the_units_of_its_first_batch(noisy):
     before = clf.model_.planes.weights
     clf.partial_fit(X[450:], y[450:])
     moved = np.abs(clf.model_.planes.weights - before).max(axis=0)
-    units = clf.history_.units
+    units = clf._training_state.units
     # Two batches: Adam's steps are about as long for every number that it works on.
     assert (moved <= 2.5e-3 * units).all()
     assert moved.max() > 1e-3

@@ -132,7 +132,7 @@ class DaskGeometricMixtureClassifier:
         """An ordinary estimator with the same model, which needs no cluster."""
         local = GeometricMixtureClassifier(**self._local.get_params())
         if self.__sklearn_is_fitted__():
-            local.take_over(self._local, self.model_, self.history_)
+            local.take_over(self._local, self.model_, self.history_, self._local._training_state)
         return local
 
     def _fitted(self) -> GeometricMixture:

@@ -40,6 +40,7 @@ from geomix.training.progress import ProgressLine
 from geomix.training.recipe import RECIPE_NAMES, Auto, Recipe
 from geomix.training.rows import class_weighted
 from geomix.training.settings import PAPER, Settings
+from geomix.training.state import TrainingState
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -307,11 +308,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             if goes_on:
                 rows = rows if class_weight is None else class_weighted(rows, class_weight)
                 until = watch_until(deadline, told)
-                model, history = warm_start(
-                    self.model_, self.history_, rows, valid, settings, seed, until
+                model, history, state = warm_start(
+                    self.model_, self._training_state, rows, valid, settings, seed, until
                 )
             else:
-                model, history = fit_model(
+                model, history, state = fit_model(
                     rows,
                     classes,
                     schema,
@@ -322,15 +323,15 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     watch=told,
                     deadline=deadline,
                 )
-        return self.take_over(shadow, model, history, len(rows))
+        return self.take_over(shadow, model, history, state, len(rows))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch of a stream.
 
         The first batch is fitted as a table, and decides columns, scale, lift, number of planes,
         penalty and temperature: make it a large and mixed one. ``classes`` names every label
-        that will ever come and is needed with it. Each later batch is walked through once by
-        Adam. Rows that come sorted by class teach the last class: see ``geomix.fit_files``.
+        that will ever come and is needed with it. Each later batch is one epoch of Adam.
+        A stream that is sorted by class ends up predicting the last one: use ``geomix.fit_files``.
         """
         settings = replace(self.settings(), n_members=1)
         shadow = copy.copy(self)
@@ -341,8 +342,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             rows, schema, labels = first_rows(shadow, X, y, sample_weight, classes)
             shadow.check_planes_of_labels(labels)
             weights = class_weights(self.class_weight, rows, labels)
-            model, history = fit_model(rows, labels, schema, settings, seed, class_weight=weights)
-            return self.take_over(shadow, model, history, len(rows))
+            fitted = fit_model(rows, labels, schema, settings, seed, class_weight=weights)
+            return self.take_over(shadow, *fitted, len(rows))
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not what it was on the first call to partial_fit: "
@@ -351,10 +352,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         rows = later_rows(shadow, X, y, sample_weight)
         weights = class_weights(self.class_weight, rows, self.classes_)
         rows = rows if weights is None else class_weighted(rows, weights)
-        walk = getattr(self, "_walk", None)
-        model, walk = next_batch(self.model_, self.history_, walk, rows, settings, seed)
-        self.take_over(shadow, model, self.history_)
-        self._walk = walk
+        state, adam = self._training_state, getattr(self, "_adam", None)
+        model, adam = next_batch(self.model_, state, adam, rows, settings, seed)
+        self.take_over(shadow, model, self.history_, state)
+        self._adam = adam
         return self
 
     def predict(self, X: Any) -> Any:
@@ -432,7 +433,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         return replace(settings, n_members=1) if self.warm_start else settings
 
     def take_over(
-        self, shadow: Any, model: GeometricMixture, history: Any, n_rows: int | None = None
+        self,
+        shadow: Any,
+        model: GeometricMixture,
+        history: History,
+        training_state: TrainingState,
+        n_rows: int | None = None,
     ) -> Self:
         """Become fitted, in one step: with a model, and with the columns that a copy has read.
 
@@ -444,7 +450,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             )
             model = replace(model, training={**(model.training or {}), **facts})
         state = shadow._fitted_attributes(model)
-        state |= {"history_": history, "n_iter_": max(history.n_iter, 1), "_walk": None}
+        state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}
+        state |= {"_training_state": training_state, "_adam": None}
         if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
             del self.feature_names_in_
         self.__dict__.update(state)

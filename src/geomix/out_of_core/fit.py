@@ -40,7 +40,9 @@ from geomix.training.history import History, Record
 from geomix.training.loop import train_on_sums
 from geomix.training.progress import ProgressLine
 from geomix.training.rows import ColumnRange, Rows
+from geomix.training.run import Trained
 from geomix.training.settings import Settings
+from geomix.training.state import TrainingState
 
 # A sample of at most this share of the rows has taught the planes so little that it may judge
 # them: the temperature then comes from the final planes, and not from those of the choice.
@@ -89,7 +91,7 @@ def fit_out_of_core(
     check: Callable[[Survey], None] = lambda survey: None,
     categorical_features: Any = None,
     watch: Watch | None = None,
-) -> tuple[GeometricMixture, History, Survey]:
+) -> tuple[GeometricMixture, History, TrainingState, Survey]:
     """Train a model on the rows of a source.
 
     ``check`` sees the survey and may refuse it; ``class_weight`` makes factors of it.
@@ -114,10 +116,13 @@ def fit_out_of_core(
         deadline=deadline,
     )
     reader = part_reader_of(survey, first.feature_map, weights, exact=source.is_exact)
-    history = first.history
-    if settings.l2 == "auto":
-        history.l2 *= survey.sample_share  # the same prior beside all rows
-    planes, n_passes = _descend(first, source, reader, settings, watch)
+    history, state = first.history, first.state
+    if settings.l2 == "auto":  # the same prior beside all rows
+        state = replace(state, l2=state.l2 * survey.sample_share)
+    trained, n_passes = _descend(first, state, source, reader, settings, watch)
+    planes = trained.planes
+    history = replace(history, records=trained.records, stopped=trained.stopped, l2=state.l2)
+    state = replace(state, n_iter=history.n_iter)
     history.notes.append(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
@@ -135,7 +140,7 @@ def fit_out_of_core(
         survey.schema,
         training={"class_shares": class_shares(mass, weights, settings)},
     )
-    return model, history, survey
+    return model, history, state, survey
 
 
 def settled(settings: Settings) -> Settings:
@@ -175,31 +180,30 @@ def _sample_rows(survey: Survey) -> Rows:
 
 def _descend(
     first: SampleFit,
+    state: TrainingState,
     source: Source,
     reader: PartReader,
     settings: Settings,
     watch: Watch | None,
-) -> tuple[Planes, int]:
+) -> tuple[Trained, int]:
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
         snapshot = Snapshot(first.feature_map, planes)
         return watch(record, lambda: snapshot)
 
-    history = first.history
     with source.sums(reader) as sums:
         remembered = Remembered(sums)
         trained = train_on_sums(
             first.planes,
             remembered,
             settings,
-            history.l2,
-            history.shrink_to_mean,
+            state.l2,
+            state.shrink_to_mean,
             None if watch is None else watch_planes,
             first.most_iter,
             first.n_iter,
         )
-    history.records, history.stopped = trained.records, trained.stopped
-    return trained.planes, remembered.n_passes
+    return trained, remembered.n_passes
 
 
 def _temperature(
@@ -248,7 +252,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
         _warn(survey, estimator.n_planes)
 
     with ProgressLine(estimator.verbose) as line:
-        model, history, survey = fit_out_of_core(
+        model, history, state, survey = fit_out_of_core(
             source,
             settings,
             seed,
@@ -260,7 +264,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
     shadow.n_features_in_ = len(survey.names)
     if survey.has_names:
         shadow.feature_names_in_ = np.array(survey.names, dtype=object)
-    return estimator.take_over(shadow, model, history, survey.n_rows)
+    return estimator.take_over(shadow, model, history, state, survey.n_rows)
 
 
 def _warn(survey: Survey, n_planes: Any) -> None:

@@ -24,6 +24,7 @@ from geomix.training.history import History, Record
 from geomix.training.preparation import Known
 from geomix.training.rows import Rows
 from geomix.training.settings import Settings
+from geomix.training.state import TrainingState
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def fit_model(
     class_weight: FloatArray | None = None,
     watch: Watch | None = None,
     deadline: Deadline | None = None,
-) -> tuple[GeometricMixture, History]:
+) -> tuple[GeometricMixture, History, TrainingState]:
     """Train a model; hold out part of the rows, or use ``valid``, to choose and to calibrate.
 
     rows : encoded by ``table``; ``y`` holds codes into ``classes``, ``weight`` is positive.
@@ -73,7 +74,7 @@ def fit_model(
         history.notes.append(
             f"{len(final.valid)} rows were left out of the final training and set the temperature."
         )
-    _record(fitted, choice.candidate, final, history)
+    state = _record(fitted, choice.candidate, final, history)
     if without and settings.calibrate:
         left_out = [rows for _, rows in without[: len(members)]]
         temperature = _temperature_of(members, left_out, settings)
@@ -99,7 +100,7 @@ def fit_model(
         schema,
         training={"class_shares": class_shares(task.mass, class_weight, settings)},
     )
-    return model, history
+    return model, history, state
 
 
 def watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:
@@ -127,6 +128,7 @@ class SampleFit:
     most_iter: int | None
     temperature: float
     history: History
+    state: TrainingState
 
 
 def fit_sample(
@@ -152,7 +154,7 @@ def fit_sample(
     fitted = train_on_fold(
         choice.candidate, folds.final, task.settings, watch, "choose", choice.n_iter
     )
-    _record(fitted, choice.candidate, folds.final, history)
+    state = _record(fitted, choice.candidate, folds.final, history)
     features, trained = fitted.features, fitted.trained
     return SampleFit(
         features.feature_map,
@@ -161,6 +163,7 @@ def fit_sample(
         choice.n_iter,
         choice.temperature,
         history,
+        state,
     )
 
 
@@ -244,13 +247,16 @@ def _temperature_of(members: list[Fitted], left_out: list[IntArray], settings: S
     return fit_temperature(S, y, np.concatenate([rows.weight for rows in judged]), PRIOR_SCALE)
 
 
-def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History) -> None:
+def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History) -> TrainingState:
     history.records.extend(fitted.trained.records)
     history.stopped = fitted.trained.stopped
     history.l2, history.shrink_to_mean = candidate.l2, candidate.shrink_to_mean
-    history.init, history.units = fitted.init, fitted.features.units
+    history.init = fitted.init
     if unstable := final.preparation.clusters_of(candidate.n_planes).unstable:
         history.notes.append(
             f"k-means did not repeat itself on class codes {list(unstable)}; "
             f"first planes came from init={fitted.init!r}."
         )
+    return TrainingState(
+        candidate.l2, candidate.shrink_to_mean, history.n_iter, fitted.init, fitted.features.units
+    )

@@ -27,10 +27,11 @@ from geomix.training.loop import train_planes
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.settings import Settings
+from geomix.training.state import TrainingState
 
 
 def working_features(
-    model: GeometricMixture, before: History, rows: Rows, valid: Rows | None = None
+    model: GeometricMixture, before: TrainingState, rows: Rows, valid: Rows | None = None
 ) -> Features:
     """Encoded rows as the features that the model was trained on."""
 
@@ -45,13 +46,13 @@ def working_features(
 
 def warm_start(
     model: GeometricMixture,
-    before: History,
+    before: TrainingState,
     rows: Rows,
     valid: Rows | None,
     settings: Settings,
     seed: int,
     watch: Watch | None,
-) -> tuple[GeometricMixture, History]:
+) -> tuple[GeometricMixture, History, TrainingState]:
     """Train the planes of a model further on other rows (a warm start).
 
     The penalty is the settings', or the one that was chosen before. Rows to judge by give a new
@@ -60,12 +61,7 @@ def warm_start(
     _check_alike(model, settings)
     if settings.early_stopping == "auto":
         settings = replace(settings, early_stopping="off" if valid is None else "calibrated")
-    l2 = before.l2 if settings.l2 == "auto" else float(settings.l2)
-    shrink_to_mean = (
-        before.shrink_to_mean
-        if settings.shrink_to_mean == "auto"
-        else float(settings.shrink_to_mean)
-    )
+    l2, shrink_to_mean = before.penalty(settings)
 
     def watch_planes(record: Record, planes: Planes) -> bool | None:
         assert watch is not None
@@ -92,15 +88,15 @@ def warm_start(
         init=before.init,
         l2=l2,
         shrink_to_mean=shrink_to_mean,
-        units=before.units,
     )
+    state = replace(before, l2=l2, shrink_to_mean=shrink_to_mean, n_iter=history.n_iter)
     planes = features.expanded(trained.planes)
     moved = replace(model, planes=planes, sharpness=float(settings.sharpness))
     if judges is not None and settings.calibrate:
         scores = judges.prepared.class_scores(trained.planes, settings.sharpness)
         temperature = fit_temperature(scores, judges.y, judges.weight, PRIOR_SCALE)
         moved = moved.with_temperature(temperature)
-    return moved, history
+    return moved, history, state
 
 
 def _check_alike(model: GeometricMixture, settings: Settings) -> None:
@@ -123,8 +119,8 @@ def _check_alike(model: GeometricMixture, settings: Settings) -> None:
 
 def next_batch(
     model: GeometricMixture,
-    before: History,
-    walk: StreamState | None,
+    before: TrainingState,
+    adam: StreamState | None,
     rows: Rows,
     settings: Settings,
     seed: int,
@@ -140,17 +136,12 @@ def next_batch(
             DataQualityWarning,
             stacklevel=3,
         )
-    l2 = before.l2 if settings.l2 == "auto" else float(settings.l2)
-    shrink_to_mean = (
-        before.shrink_to_mean
-        if settings.shrink_to_mean == "auto"
-        else float(settings.shrink_to_mean)
-    )
-    n_steps = 0 if walk is None else walk.state.n_steps
+    l2, shrink_to_mean = before.penalty(settings)
+    n_steps = 0 if adam is None else adam.state.n_steps
     order = stream(seed, "stream", n_steps).permutation(len(rows))
     features = working_features(model, before, rows)
     planes, after, loss = adam_batch(
-        features.working(model.planes), walk, features.rows, settings, l2, shrink_to_mean, order
+        features.working(model.planes), adam, features.rows, settings, l2, shrink_to_mean, order
     )
     if not (np.isfinite(loss) and np.isfinite(planes.as_vector()).all()):
         warnings.warn(
@@ -159,7 +150,7 @@ def next_batch(
             ConvergenceWarning,
             stacklevel=3,
         )
-        return model, walk
+        return model, adam
     moved = features.expanded(planes)
     return replace(model, planes=moved, sharpness=float(settings.sharpness)), after
 

@@ -33,8 +33,8 @@ MOST_STEP_HALVINGS = 10
 def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Generator) -> Trained:
     """Planes trained by Adam, epoch after epoch; too long a step is halved and tried again."""
     settings = run.settings
-    walk = _first_step(planes)
-    state, usage = walk.state, walk.usage
+    start = _first_step(planes)
+    state, usage = start.state, start.usage
     epoch_of = _epoch_over(train)
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
@@ -98,7 +98,7 @@ def _first_step(planes: Planes) -> StreamState:
 
 def adam_batch(
     planes: Planes,
-    walk: StreamState | None,
+    before: StreamState | None,
     train: Rows,
     settings: Settings,
     l2: float,
@@ -106,11 +106,11 @@ def adam_batch(
     order: IntArray,
 ) -> tuple[Planes, StreamState, float]:
     """One epoch of Adam over a batch, at the final sharpness and the full learning rate."""
-    walk = _first_step(planes) if walk is None else walk
+    before = _first_step(planes) if before is None else before
     step = _Epoch(
         train, settings, l2, shrink_to_mean, settings.sharpness, settings.learning_rate, order
     )
-    moved, state, usage, loss = _epoch_over(train)(planes, walk.state, walk.usage, step)
+    moved, state, usage, loss = _epoch_over(train)(planes, before.state, before.usage, step)
     return moved, StreamState(state, usage), loss
 
 

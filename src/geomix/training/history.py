@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from geomix.arrays import FloatArray
 from geomix.table.printing import Facts, shortened, some
 
 
@@ -62,8 +61,7 @@ class History:
     """Steps of the final training, candidates tried before it, why the winner won, and notes on
     every fallback.
 
-    l2, shrink_to_mean : the penalty of the final training;  units : of the steps of a spline lift,
-    (n_steps,), where those were adaptive.
+    l2, shrink_to_mean : the penalty of the final training.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -74,7 +72,6 @@ class History:
     init: str = ""
     l2: float = 0.0
     shrink_to_mean: float = 0.0
-    units: FloatArray | None = field(default=None, compare=False)
 
     @property
     def n_iter(self) -> int:
@@ -121,7 +118,8 @@ def training_facts(
         "parameters": set_by_hand,
     }
     if chosen is not None:
-        facts["l2"], facts["valid_loss"] = _plain(chosen.l2), _plain(chosen.valid_loss)
+        # The penalty of the final training: a trial on fewer rows has a larger one.
+        facts["l2"], facts["valid_loss"] = _plain(history.l2), _plain(chosen.valid_loss)
     return facts
 
 

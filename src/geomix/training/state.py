@@ -1,0 +1,36 @@
+"""TrainingState: what training needs to go on from a fitted model.
+
+A warm start and ``partial_fit`` keep the penalty of the first fit and the units of its features.
+These travel beside the model; ``History`` is for people to read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from geomix.arrays import FloatArray
+from geomix.training.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingState:
+    """The penalty of the final training, its units, and how far it went.
+
+    l2, shrink_to_mean : the penalty;  n_iter : iterations of the planes so far;
+    init : method of the first planes;  units : (n_steps,) of a spline lift under an adaptive
+    penalty, else None.
+    """
+
+    l2: float
+    shrink_to_mean: float
+    n_iter: int
+    init: str
+    units: FloatArray | None = None
+
+    def penalty(self, settings: Settings) -> tuple[float, float]:
+        """(l2, shrink_to_mean) of the settings, or of this state where they are "auto"."""
+        l2, shrink_to_mean = settings.l2, settings.shrink_to_mean
+        return (
+            self.l2 if l2 == "auto" else float(l2),
+            self.shrink_to_mean if shrink_to_mean == "auto" else float(shrink_to_mean),
+        )
