@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["gallery"],
     "filename_pattern": rf"/{NOT_RUN}\d\d_",
     "within_subsection_order": "FileNameSortKey",
+    "capture_repr": ("_repr_html_",),
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,

@@ -48,7 +48,16 @@ print(f"log-loss {log_loss(y_test, clf.predict_proba(X_test)):.3f}")
 
 model = clf.model_
 explanation = model.explain_global(X_test, y_test)
-print(explanation)
+explanation.to_frame()[["label", "plane", "n_rows", "purity", "confidence"]]
+
+# %%
+# *Purity* is the share of the rows that a plane answers for which belong to its class;
+# *confidence* is the mean probability there. The two should agree. And this is how much each
+# column contributes on average:
+
+pd.Series(explanation.importances, explanation.columns).sort_values(ascending=False).round(
+    2
+).to_frame("mean contribution")
 
 # %%
 # A picture of the plane of the class ``>50K``: how much each value of a column raises or lowers
