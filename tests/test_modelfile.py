@@ -143,7 +143,7 @@ def test_labels_that_no_file_holds_are_refused_with_a_remedy(tmp_path):
 def test_levels_of_every_kind_come_back(tmp_path):
     levels = ("text", "", "\ud800 alone", 3, -(2**53), 2**53 + 1, 10**300, True, 2.5)
     column = geomix.table.schema.Column("c", "category", levels, False)
-    described = manifest.described_columns(geomix.table.schema.Schema((column,)))
+    described = manifest.columns_as_json(geomix.table.schema.Schema((column,)))
     text = geomix.modelfile.canonical_json.canonical(described)
     (again,) = manifest.read_columns(geomix.modelfile.canonical_json.read(text, 100), 1, 1).columns
     assert again.levels == levels

@@ -92,8 +92,8 @@ def test_flipped_bits_in_larger_files_are_noticed(name):
 
 
 def test_bytes_after_the_end_are_refused(content):
-    refused(content + b"\0", "1 bytes follow")
-    refused(content + content, "bytes follow")
+    refused(content + b"\0", "1 bytes after its end")
+    refused(content + content, "bytes after its end")
 
 
 @pytest.mark.parametrize("chunk", range(4))
@@ -240,9 +240,9 @@ def hostile_json(text):
         ("[-9007199254740993]", "beyond 2"),
         ("[NaN]", "NaN"),
         ("[-Infinity]", "Infinity"),
-        ("[1e999]", "no float"),
-        ("[1." + "0" * 100 + "]", "no float"),
-        ('{"a":1,"a":2}', "'a' twice"),
+        ("[1e999]", "too large for a float"),
+        ("[1." + "0" * 100 + "]", "too large for a float"),
+        ('{"a":1,"a":2}', "repeats the key 'a'"),
         ('{"b":1,"a":2}', "canonical"),
         ('{"a": 1}', "canonical"),
         ("[1.50]", "canonical"),
@@ -266,12 +266,12 @@ def test_a_header_of_hostile_json_is_refused(content):
     good = ",".join(forgery.tensor_text(name, *one) for name, one in tensors.items())
     for entries, match in {
         good.replace('"shape"', ' "shape"'): "canonical",
-        good + "," + good: "twice",
-        good.replace('"dtype"', '"dtype":"F64","dtype"', 1): "twice",
+        good + "," + good: "repeat",
+        good.replace('"dtype"', '"dtype":"F64","dtype"', 1): "repeat",
         good.replace("[0,", "[00,"): "cannot be read",
         good.replace("[0,", "[-0,"): "canonical",
         good.replace("[0,", "[0.0,"): "data_offsets",
-        good + ',"__metadata__":{}': "twice",
+        good + ',"__metadata__":{}': "repeat",
         good + ',"x":[' + "[" * 20 + "]" * 21: "levels deep",
         good + "," + ",".join(f'"t{j}":{{}}' for j in range(40)): "tensors",
         good + "," + ",".join(f'"t{j}":0' for j in range(100_000)): "too many",
@@ -329,8 +329,8 @@ def test_numbers_out_of_range_are_refused_by_the_name_of_their_tensor(
 
 SPLINE_ROWS = [
     (0, 0, 3, "unknown kind"),
-    (0, 1, 99, "no such column"),
-    (0, 1, -1, "no such column"),
+    (0, 1, 99, "unknown kind or column"),
+    (0, 1, -1, "unknown kind or column"),
     (0, 1, 2, "does not fit"),  # a curve over a category
     (0, 2, 0, "does not fit"),
     (0, 3, 1, "does not fit"),
@@ -339,7 +339,7 @@ SPLINE_ROWS = [
     (0, 5, 2, "does not fit"),
     (0, 3, 7, "spline.knots has shape"),
     (2, 3, 4, "does not fit"),  # levels that the table does not have
-    (4, 2, 77, "no such column"),
+    (4, 2, 77, "unknown kind or column"),
     (4, 3, 2**40, "does not fit"),
     (4, 5, 2, "does not fit"),
     (4, 5, 7, "does not fit"),
@@ -394,11 +394,11 @@ def test_expanded_columns_that_do_not_fit_the_table_are_refused(name, at, value)
         ({"n_columns": 4}, "standardize"),
         ({"n_columns": 2}, "standardize"),
         ({"n_columns": 2**53}, "max_columns"),
-        ({"columns": ["a", "b"]}, "columns: expected 3"),
-        ({"columns": ["a", "b", "b"]}, "twice"),
+        ({"columns": ["a", "b"]}, "columns: expected a list of n_columns=3"),
+        ({"columns": ["a", "b", "b"]}, "repeat"),
         ({"columns": ["a", "b", 3]}, "columns: expected a name"),
         ({"columns": ["a", "b", {"name": "c", "levels": ["p"], "other": False}]}, "not expanded"),
-        ({"columns": ["a", "b", {"name": "c", "levels": ["p", "p"], "other": False}]}, "twice"),
+        ({"columns": ["a", "b", {"name": "c", "levels": ["p", "p"], "other": False}]}, "repeat"),
         ({"columns": ["a", "b", {"name": "c", "levels": [None], "other": False}]}, "level"),
         ({"columns": ["a", "b", {"name": "c", "levels": [{"int": "12"}], "other": True}]}, "level"),
         ({"columns": ["a", "b", {"name": 1, "levels": [], "other": False}]}, "expected text"),
@@ -406,11 +406,11 @@ def test_expanded_columns_that_do_not_fit_the_table_are_refused(name, at, value)
         ({"classes": {"dtype": "str", "values": "abc"}}, "list of at least two"),
         ({"classes": {"dtype": "int64", "values": [1]}}, "list of at least two"),
         ({"classes": {"dtype": "int64", "values": [1, 2]}}, "class_start"),
-        ({"classes": {"dtype": "int64", "values": [1, 2, 2]}}, "twice"),
+        ({"classes": {"dtype": "int64", "values": [1, 2, 2]}}, "repeat"),
         ({"classes": {"dtype": "int8", "values": [1, 2, 300]}}, "out of the range"),
         ({"classes": {"dtype": "int64", "values": [1, 2, "3"]}}, "expected values"),
         ({"classes": {"dtype": "bool", "values": [0, 1, 2]}}, "expected values"),
-        ({"classes": {"dtype": "float32", "values": [0.1, 1.0, 2.0]}}, "no float32"),
+        ({"classes": {"dtype": "float32", "values": [0.1, 1.0, 2.0]}}, "not of type float32"),
         ({"classes": {"dtype": "complex128", "values": [0.1, 1.0, 2.0]}}, "unknown"),
         ({"classes": {"dtype": "str", "values": ["a", "b", "b\0"]}}, "expected text"),
         ({"classes": {"dtype": "str", "values": ["a", "b", "c" * 400_000]}}, "expected text"),
@@ -444,7 +444,7 @@ def test_a_manifest_that_does_not_fit_is_refused(content, changes, match):
 def test_tensors_missing_or_too_many_are_refused(content):
     for name in ("planes.weights", "planes.biases", "planes.class_start", "standardize.scale"):
         refused(forgery.with_tensor(content, name, None), name)
-    refused(forgery.with_tensor(content, "spline.cuts", np.zeros(2)), "spline.cuts does not belong")
+    refused(forgery.with_tensor(content, "spline.cuts", np.full(2, 0.1)), "does not belong")
     refused(
         forgery.with_tensor(content, "fourier.frequencies", np.zeros((3, 2))), "does not belong"
     )
@@ -697,3 +697,58 @@ def test_strict_json_gives_back_what_canonical_wrote():
     assert canonical_json.read(text, 100) == value == json.loads(text)
     with warnings.catch_warnings(), pytest.raises(ValueError, match="JSON"):
         canonical_json.canonical(float("nan"))
+
+
+# --- one content, one file ---
+
+
+@pytest.mark.parametrize(
+    "requires",
+    [["core", "core"], [], ["expand", "core"], ["core", "spline"], ["core"] * 2 + ["expand"]],
+    ids=["repeated", "empty", "out of order", "not needed", "repeated and more"],
+)
+def test_the_required_features_are_listed_in_one_way(requires, content):
+    refused(forgery.with_manifest(content, requires=requires), "requires")
+    mixed = saving.to_bytes(case("linear mixed").model)
+    refused(forgery.with_manifest(mixed, requires=requires), "requires")
+
+
+def test_floats_that_fit_into_f32_are_not_stored_as_f64():
+    rows, labels = np.array([[0.0], [1.0], [2.0], [3.0]] * 5), ["a", "b", "b", "a"] * 5
+    clf = geomix.GeometricMixtureClassifier(lift="linear", n_planes=1, l2=1e-3)
+    whole = saving.to_bytes(clf.fit(rows, labels).model_)
+    text, tensors, data = forgery.parts_of(whole)
+    assert tensors["standardize.mean"][0] == "F32"  # 1.5
+    arrays = {
+        name: np.frombuffer(data[begin:end], {"F32": "<f4", "F64": "<f8", "I64": "<i8"}[dtype])
+        for name, (dtype, _, (begin, end)) in tensors.items()
+    }
+    arrays = {name: a.astype("<f8") if a.dtype == "<f4" else a for name, a in arrays.items()}
+    wide, offset, content = {}, 0, b""
+    for name in sorted(arrays):
+        size = arrays[name].nbytes
+        kind = "I64" if arrays[name].dtype == "<i8" else "F64"
+        wide[name] = (kind, tensors[name][1], [offset, offset + size])
+        offset, content = offset + size, content + arrays[name].tobytes()
+    refused(forgery.forged(text, wide, content), "stored as F64, but F32 is exact")
+
+
+def test_positions_of_kept_columns_are_stored_only_if_some_are_dropped(content):
+    n_columns = json.loads(forgery.parts_of(content)[0])["n_columns"]
+    forged = forgery.with_tensor(content, "standardize.kept", np.arange(n_columns))
+    refused(forged, "not stored if all columns are kept")
+
+
+def test_default_names_are_stored_as_null():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    clf = geomix.GeometricMixtureClassifier(lift="linear", n_planes=1, l2=1e-3)
+    content = saving.to_bytes(clf.fit(X, X[:, 0] > 0).model_)
+    assert json.loads(forgery.parts_of(content)[0])["columns"] is None
+    refused(forgery.with_manifest(content, columns=["x0", "x1", "x2"]), "default names")
+
+
+def test_a_long_text_in_a_manifest_takes_at_most_three_times_its_size(content):
+    hostile = forgery.with_manifest(content, training={"note": "a" * 15_000_000})
+    assert saving.from_bytes(hostile).training == {"note": "a" * 15_000_000}
+    assert peak_of(lambda: saving.from_bytes(hostile)) < 3 * len(hostile) + ROOM_FOR_OBJECTS

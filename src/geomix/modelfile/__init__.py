@@ -1,10 +1,10 @@
-"""Model files: one content, one file, written whole or not at all.
+"""Model files: the same model gives the same bytes, and files are written atomically.
 
 saving           save, load, verify and inspect a model file
-manifest         everything about a model that is not a tensor, as JSON
+manifest         everything about a model except its arrays, as JSON
 model_tensors    the parts of a model as tensors, and back; spline_tensors for splines
-tensor_reader    the tensors of a file, handed out one by one
-tensor_file      the bytes: a safetensors file under a strict profile
-canonical_json   JSON with one text for one value
-atomic           writing that leaves the old file or the new one, never half of either
+tensor_reader    the tensors of a file, with checks of shape and range
+tensor_file      the bytes: a strict subset of the safetensors format
+canonical_json   JSON with exactly one text per value
+atomic           atomic writing: the old file or the new one, never a part
 """

@@ -1,11 +1,11 @@
-"""Writing a file so that whoever looks finds the old one or the new one, never half of either.
+"""Atomic writing: a reader finds the old file or the new one, never a part of it.
 
     temporary file beside the target  ->  write  ->  fsync  ->  rename over it  ->  fsync directory
 
-A process that is killed on the way leaves the target as it was and a temporary file behind, which
-the next write to the same target removes once it is an hour old. A new file has the permissions
-that the umask gives, a replaced one keeps its own. A symbolic link stays, and the file that it
-points to is replaced. Only regular files are replaced: ``/dev/null`` stays a device.
+A killed process leaves the target unchanged and a temporary file, which the next write to the same
+target removes once it is an hour old. A new file has the permissions of the umask; a replaced file
+keeps its permissions. A symbolic link is kept, and its target is replaced. Only regular files are
+replaced: ``/dev/null`` stays a device.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 SECONDS_UNTIL_STALE = 3600.0
-LONGEST_STEM = 200  # bytes of a file name, of which most systems allow 255
+LONGEST_STEM = 200  # bytes; most systems allow file names of 255
 
 
 @contextlib.contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
-    """A binary file to write to, which takes the place of ``path`` when the block ends well.
+    """A binary file that replaces ``path`` when the block ends without an error.
 
-    An error or an interrupt inside the block leaves ``path`` as it was.
+    An exception inside the block leaves ``path`` unchanged.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
     stem = _stem(name)
     _remove_stale(folder, stem)
     temporary = os.path.join(folder, f".{stem}.{os.getpid()}.{secrets.token_hex(6)}.tmp")
-    # What replaces a private file is private from its first byte; else the umask decides.
+    # Private until it has the permissions of the file that it replaces.
     file = _create(temporary, 0o666 if mode is None else 0o600)
     try:
         with file:
@@ -64,13 +64,13 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
 
 
 def write_bytes(path: Any, content: bytes) -> None:
-    """``content`` as the whole of the file ``path``, or nothing changed."""
+    """Write ``content`` to ``path`` atomically."""
     with replacing(path) as file:
         file.write(content)
 
 
 def _mode_of(target: Any) -> int | None:
-    """Permissions of the file that is to be replaced; None if there is none."""
+    """Permissions of the existing file, or None."""
     try:
         found = os.stat(target)
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def _remove_stale(folder: str, stem: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name durable, where folders can be synced at all."""
+    """Make the rename durable, on systems that can sync folders."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

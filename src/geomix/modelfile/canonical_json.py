@@ -1,9 +1,8 @@
-"""JSON with one text for one value, read without surprises.
+"""JSON with exactly one text per value.
 
-Written: keys sorted, no spaces, ASCII alone, no NaN. Read: exactly that text and no other, at most
-``DEEPEST`` levels deep, no key twice, integers within 2**53, finite floats, and no more values than
-the caller says, which is checked before the first of them is made. Whatever else a text holds is a
-``ModelFileError``.
+Written: keys sorted, no spaces, ASCII, no NaN. Read: exactly that text, at most ``DEEPEST`` levels
+deep, no repeated key, integers within 2**53, finite floats, and at most ``most_values`` values,
+which is checked before any value is created. Anything else is a ``ModelFileError``.
 """
 
 from __future__ import annotations
@@ -19,28 +18,42 @@ LARGEST_INTEGER = 2**53
 LONGEST_NUMBER = 40  # characters; repr of a float has at most 24
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(value: Any) -> str:
-    """The one text of a value.
+    """The canonical text of a value.
 
     Examples
     --------
     >>> canonical({"b": [1.5, None], "a": "é"})
     '{"a":"\\\\u00e9","b":[1.5,null]}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def read(text: str, most_values: int) -> Any:
     """The value of a canonical text; ModelFileError for any other text."""
     check_structure(text, most_values)
     value = parse(text)
-    if canonical(value) != text:
+    if not _is_canonical(value, text):
         raise ModelFileError("the JSON is not in canonical form")
     return value
 
 
+def _is_canonical(value: Any, text: str) -> bool:
+    """Whether ``canonical(value) == text``, chunk by chunk: a whole copy of a manifest of 16 MB
+    would exceed the memory that loading may take."""
+    position = 0
+    for chunk in _ENCODER.iterencode(value):
+        if not text.startswith(chunk, position):
+            return False
+        position += len(chunk)
+    return position == len(text)
+
+
 def parse(text: str) -> Any:
-    """The value of a text that is known to be shallow and short."""
+    """The value of a text whose depth and length have been checked."""
     try:
         return json.loads(
             text,
@@ -54,8 +67,8 @@ def parse(text: str) -> Any:
 
 
 def check_structure(text: str, most_values: int) -> None:
-    """Refuse what is too deep or has too many values, without making any of them."""
-    # With escapes gone every quote opens or closes a string.
+    """Raise if a text is too deep or has too many values, before any value is created."""
+    # Without escapes every quote opens or closes a string.
     bare = text.replace("\\\\", "").replace('\\"', "")
     if bare.count('"') > 4 * most_values:
         raise ModelFileError(f"the JSON has more than {most_values} values")
@@ -69,7 +82,7 @@ def check_structure(text: str, most_values: int) -> None:
             raise ModelFileError(f"the JSON is more than {DEEPEST} levels deep")
 
 
-# Outside its strings a JSON text is ASCII; of anything else json.loads says what it is.
+# Other characters outside strings are errors that json.loads reports.
 _BRACKETS_ALONE = {code: None for code in range(128) if chr(code) not in "[]{}"}
 
 
@@ -77,8 +90,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ModelFileError(f"the JSON has the key {twice[:80]!r} twice")
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ModelFileError(f"the JSON repeats the key {repeated[:80]!r}")
     return value
 
 
@@ -91,9 +104,9 @@ def _integer(text: str) -> int:
 def _float(text: str) -> float:
     value = float(text) if len(text) <= LONGEST_NUMBER else math.inf
     if not math.isfinite(value):
-        raise ModelFileError(f"the JSON has a number that no float holds: {text[:40]}")
+        raise ModelFileError(f"the JSON has a number that is too large for a float: {text[:40]}")
     return value
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ModelFileError(f"the JSON has {text}, which is no number")
+    raise ModelFileError(f"the JSON has {text}, which is not a number")

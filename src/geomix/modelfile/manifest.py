@@ -1,18 +1,18 @@
-"""The manifest of a model file: everything about a model that is not a tensor, as JSON.
+"""The manifest of a model file: everything about a model except its arrays, as JSON.
 
-    format, format_version, requires, written_by     which reader it needs
-    classes      {"dtype": "int64", "values": [...]}; text as it is, whole numbers exact
-    n_columns    how many; columns: null for numbers called x0, x1, ..., else for each column the
-                 name of a number or {"name", "levels", "other"} of a category
+    format, format_version, requires, written_by     the versions and features of the format
+    classes      {"dtype": "int64", "values": [...]}; text, or exact numbers
+    n_columns    the number of columns
+    columns      null for numbers named x0, x1, ..., else for each column the name of a number or
+                 {"name", "levels", "other"} of a category
     lift         {"kind": "linear"}, {"kind": "spline"} or {"kind": "fourier", "gamma": ...}
-    standardize  whether columns are standardised, or pass through
+    standardize  whether columns are standardised
     n_members, sharpness, temperature, expand
-    training     what is known of the training, or null;  edits: what was changed since, in order
+    training     facts about the training, or null;  edits: changes of the model, in order
 
-A version is [major, minor]. A reader takes every file of its major version whose ``requires`` it
-knows, whatever the minor; it ignores keys that begin with ``x_`` and knows all others by name.
-Checks here are of fields one by one, and of what room they would take; ``modelparts`` checks them
-against the tensors.
+A version is [major, minor]. A reader loads every file of its major version if it knows all features
+in ``requires``. It ignores keys that begin with ``x_`` and refuses other unknown keys. This module
+checks single fields and their size; ``model_tensors`` checks them against the tensors.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ KEYS = {
     "lift", "standardize", "n_members", "sharpness", "temperature", "expand", "training", "edits",
 }  # fmt: skip
 
-# Names and levels are objects of some hundred bytes each, however short their text is: so many
-# values for each byte of the file, and so many on top, keep a small file from making many.
+# Each name or level is a Python object of some hundred bytes, however short. A file may hold at
+# most size / 32 + 20,000 values, so that a small file cannot create many.
 VALUES_PER_BYTE = 1 / 32
 VALUES_ALWAYS = 20_000
 RANGE = 1e-6, 1e6  # of sharpness and temperature
@@ -45,19 +45,19 @@ NUMBER_DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64",
 )  # fmt: skip
-# A fixed-width text array takes 4 bytes x labels x longest label; above this they are objects.
+# A fixed-width text array takes 4 bytes x labels x longest label; larger ones are object arrays.
 LARGEST_TEXT_ARRAY = 2**20
 LARGEST_EXACT = canonical_json.LARGEST_INTEGER
 BIG_INTEGER = re.compile(r"-?[1-9][0-9]{15,999}")
 
 
 def most_values(size: int) -> int:
-    """How many JSON values a file of ``size`` bytes may hold."""
+    """The largest number of JSON values in a file of ``size`` bytes."""
     return int(size * VALUES_PER_BYTE) + VALUES_ALWAYS
 
 
 def read(text: str, most: int) -> dict[str, Any]:
-    """The manifest of at most so many values, of a version that this release can read."""
+    """The manifest, with at most ``most`` values, of a version that this release can read."""
     manifest = canonical_json.read(text, most)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its manifest is not of the format {FORMAT!r}")
@@ -77,33 +77,33 @@ def check_version(manifest: Mapping[str, Any]) -> None:
         or len(version) != 2
         or not all(type(part) is int and part >= 0 for part in version)
     ):
-        raise ModelFileError(f"format_version is {_shown(version)}; expected two whole numbers")
+        raise ModelFileError(f"format_version is {_shortened(version)}; expected two whole numbers")
     if not isinstance(requires, list) or not all(isinstance(one, str) for one in requires):
-        raise ModelFileError(f"requires is {_shown(requires)}; expected a list of names")
-    writer = _shown(manifest.get("written_by"))
+        raise ModelFileError(f"requires is {_shortened(requires)}; expected a list of names")
+    writer = _shortened(manifest.get("written_by"))
     written = f"written by {writer} in version {version[0]}.{version[1]} of the format"
     if version[0] != VERSION[0]:
-        advice = "upgrade geomix" if version[0] > VERSION[0] else "no release has written that"
+        advice = "upgrade geomix" if version[0] > VERSION[0] else "no release wrote such files"
         raise ModelVersionError(
             f"{written}, and this release reads version {VERSION[0]}.x; {advice}"
         )
     unknown = sorted(set(requires) - set(FEATURES))
     if unknown:
         raise ModelVersionError(
-            f"{written}, it needs the feature {_shown(unknown[0])}; upgrade geomix"
+            f"{written}, it needs the feature {_shortened(unknown[0])}; upgrade geomix"
         )
 
 
 def field(manifest: Mapping[str, Any], key: str, kind: type, expected: str) -> Any:
-    """The value of a key, which has to be of one type exactly."""
+    """The value of a key, which must be of this type."""
     value = manifest[key]
     if type(value) is not kind:
-        raise ModelFileError(f"{key} is {_shown(value)}; expected {expected}")
+        raise ModelFileError(f"{key} is {_shortened(value)}; expected {expected}")
     return value
 
 
 def number(manifest: Mapping[str, Any], key: str) -> float:
-    """A float of the manifest that is within RANGE."""
+    """A float of the manifest within RANGE."""
     value = field(manifest, key, float, "a number")
     if not RANGE[0] <= value <= RANGE[1]:
         raise ModelFileError(f"{key} is {value!r}; expected {RANGE[0]:g} to {RANGE[1]:g}")
@@ -111,14 +111,14 @@ def number(manifest: Mapping[str, Any], key: str) -> float:
 
 
 def count(manifest: Mapping[str, Any], key: str) -> int:
-    """A whole number of the manifest of at least one."""
+    """An integer of the manifest, at least 1."""
     value = field(manifest, key, int, "a whole number")
     if value < 1:
         raise ModelFileError(f"{key} is {value}; expected at least 1")
     return int(value)
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = ascii(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -126,8 +126,8 @@ def _shown(value: Any) -> str:
 # --- classes ---
 
 
-def described_classes(classes: Any) -> dict[str, Any]:
-    """Labels and the type of their array."""
+def classes_as_json(classes: Any) -> dict[str, Any]:
+    """Labels and the dtype of their array, as JSON."""
     classes = np.asarray(classes)
     labels = classes.tolist()
     if classes.dtype.kind in "UOT" and all(isinstance(label, str) for label in labels):
@@ -138,7 +138,7 @@ def described_classes(classes: Any) -> dict[str, Any]:
             f"labels of type {classes.dtype} cannot be saved; make them text, whole numbers or "
             "booleans before fit, for example with y.astype(str)"
         )
-    return {"dtype": classes.dtype.name, "values": [plain_level(label) for label in labels]}
+    return {"dtype": classes.dtype.name, "values": [level_as_json(label) for label in labels]}
 
 
 def read_classes(described: Any) -> Any:
@@ -156,16 +156,16 @@ def read_classes(described: Any) -> Any:
             raise ModelFileError("classes: expected text")
         array = np.array(labels, dtype=object if dtype == "object" else str)
     else:
-        labels = [level_of(value) for value in values]
+        labels = [level_from_json(value) for value in values]
         array = _number_array(labels, dtype)
     if len(set(labels)) < len(labels):
-        raise ModelFileError("classes: a label is there twice")
+        raise ModelFileError("classes: a label is repeated")
     return array
 
 
 def _fits(labels: list[str]) -> bool:
-    """Whether a fixed-width array holds the labels: it drops NULs at the end, and takes room for
-    the longest of them for each."""
+    """Whether a fixed-width array holds the labels: it would drop trailing NULs, and takes the
+    size of the longest label for each."""
     longest = max((len(label) for label in labels), default=0)
     kept = not any(label.endswith("\0") for label in labels)
     return kept and 4 * longest * len(labels) <= LARGEST_TEXT_ARRAY
@@ -173,7 +173,7 @@ def _fits(labels: list[str]) -> bool:
 
 def _number_array(labels: list[Any], dtype: Any) -> Any:
     if dtype not in NUMBER_DTYPES:
-        raise ModelFileError(f"classes: dtype {_shown(dtype)} is unknown")
+        raise ModelFileError(f"classes: dtype {_shortened(dtype)} is unknown")
     kind = {"b": bool, "i": int, "u": int, "f": float}[np.dtype(dtype).kind]
     if not all(type(label) is kind for label in labels):
         raise ModelFileError(f"classes: expected values of type {dtype}")
@@ -184,15 +184,15 @@ def _number_array(labels: list[Any], dtype: Any) -> Any:
     with np.errstate(over="ignore"):
         array = np.array(labels, dtype=dtype)
     if array.tolist() != labels:
-        raise ModelFileError(f"classes: a label is no {dtype}")
+        raise ModelFileError(f"classes: a label is not of type {dtype}")
     return array
 
 
 # --- columns ---
 
 
-def described_columns(schema: Schema) -> list[Any] | None:
-    """Names of numbers, descriptions of categories; None if all are numbers called x0, x1, ..."""
+def columns_as_json(schema: Schema) -> list[Any] | None:
+    """Names of numbers and descriptions of categories; None if all are numbers named x0, x1, ..."""
     if not schema.has_categories and schema.names == _default_names(len(schema)):
         return None
     return [
@@ -200,7 +200,7 @@ def described_columns(schema: Schema) -> list[Any] | None:
         if column.kind == "number"
         else {
             "name": column.name,
-            "levels": [plain_level(level) for level in column.levels],
+            "levels": [level_as_json(level) for level in column.levels],
             "other": bool(column.has_other),
         }
         for column in schema.columns
@@ -208,19 +208,21 @@ def described_columns(schema: Schema) -> list[Any] | None:
 
 
 def read_columns(described: Any, n_columns: int, most: int) -> Schema:
-    """The table; without names only up to ``most`` columns."""
+    """The schema; without names at most ``most`` columns."""
     if described is None:
         if n_columns > most:
             raise ModelFileError(
-                f"it has {n_columns} columns, more than the {most} that a file of its size is "
-                f"trusted with; if that is right, load it with max_columns={n_columns}"
+                f"it has {n_columns} columns, more than the {most} allowed for a file of its size; "
+                f"if that is right, load it with max_columns={n_columns}"
             )
         return numeric_schema(_default_names(n_columns))
     if not isinstance(described, list) or len(described) != n_columns:
-        raise ModelFileError(f"columns: expected {n_columns} of them, as n_columns says")
+        raise ModelFileError(f"columns: expected a list of n_columns={n_columns}")
     schema = Schema(tuple(_read_column(one) for one in described))
+    if columns_as_json(schema) is None:
+        raise ModelFileError("columns: default names are stored as null")
     if len(set(schema.names)) < len(schema):
-        raise ModelFileError("columns: a name is there twice")
+        raise ModelFileError("columns: a name is repeated")
     return schema
 
 
@@ -236,13 +238,13 @@ def _read_column(described: Any) -> Column:
     name, levels, other = described["name"], described["levels"], described["other"]
     if not isinstance(name, str) or not isinstance(levels, list) or not isinstance(other, bool):
         raise ModelFileError("columns: expected text, a list and true or false")
-    read_levels = tuple(level_of(level) for level in levels)
+    read_levels = tuple(level_from_json(level) for level in levels)
     if len(set(read_levels)) < len(read_levels):
-        raise ModelFileError(f"column {_shown(name)}: a level is there twice")
+        raise ModelFileError(f"column {_shortened(name)}: a level is repeated")
     return Column(name, "category", read_levels, other)
 
 
-def plain_level(level: Any) -> Any:
+def level_as_json(level: Any) -> Any:
     """A level or label as JSON: integers beyond 2**53 as {"int": digits}."""
     if type(level) is int and abs(level) > LARGEST_EXACT:
         return {"int": str(level)}
@@ -251,11 +253,11 @@ def plain_level(level: Any) -> Any:
     ):
         return level
     raise ModelFileError(
-        f"the level {_shown(level)} cannot be saved; expected text, a number or a boolean"
+        f"the level {_shortened(level)} cannot be saved; expected text, a number or a boolean"
     )
 
 
-def level_of(value: Any) -> Any:
+def level_from_json(value: Any) -> Any:
     if isinstance(value, dict):
         digits = value.get("int")
         if (
@@ -265,37 +267,37 @@ def level_of(value: Any) -> Any:
         ):
             raise ModelFileError("a level is neither text nor a number")
         if abs(int(digits)) <= LARGEST_EXACT:
-            raise ModelFileError(f"the level {digits} is no integer beyond 2**53")
+            raise ModelFileError(f"the level {digits} is not an integer beyond 2**53")
         return int(digits)
     if type(value) not in (str, bool, int, float):
-        raise ModelFileError(f"the level {_shown(value)} is neither text nor a number")
+        raise ModelFileError(f"the level {_shortened(value)} is neither text nor a number")
     return value
 
 
-# --- what is known besides ---
+# --- training and edits ---
 
 
-def plain_facts(value: Any, what: str) -> Any:
-    """``value`` as JSON gives it back; refuses what JSON would change or cannot hold."""
+def facts_as_json(value: Any, what: str) -> Any:
+    """``value`` as JSON returns it; raises for types that JSON does not have."""
     if value is None or type(value) in (str, bool, int, float):
         return value
     if isinstance(value, Mapping) and all(type(key) is str for key in value):
-        return {key: plain_facts(one, what) for key, one in value.items()}
+        return {key: facts_as_json(one, what) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_facts(one, what) for one in value]
+        return [facts_as_json(one, what) for one in value]
     raise ModelFileError(
-        f"{what} holds {_shown(value)}; expected text, numbers, booleans, None, and lists or "
-        "dicts by text of such"
+        f"{what} holds {_shortened(value)}; expected text, numbers, booleans, None, and lists or "
+        "dicts of these"
     )
 
 
 def read_training(training: Any) -> dict[str, Any] | None:
     if training is not None and not isinstance(training, dict):
-        raise ModelFileError(f"training is {_shown(training)}; expected an object or null")
+        raise ModelFileError(f"training is {_shortened(training)}; expected an object or null")
     return training
 
 
 def read_edits(edits: Any) -> tuple[dict[str, Any], ...]:
     if not isinstance(edits, list) or not all(isinstance(one, dict) for one in edits):
-        raise ModelFileError(f"edits is {_shown(edits)}; expected a list of objects")
+        raise ModelFileError(f"edits is {_shortened(edits)}; expected a list of objects")
     return tuple(edits)

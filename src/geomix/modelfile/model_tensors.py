@@ -4,11 +4,11 @@
     standardize.mean, standardize.scale (k,)      standardize.kept (k,), absent if all are kept
     standardize.rotation (r, k)                   fourier.frequencies (r, D)
     expand.column_of, expand.shows (d,)
-    spline...                                     see ``splineparts``
+    spline...                                     see ``spline_tensors``
 
-An array without elements has no tensor. What comes back is checked in full, whatever the checksum
-said: no index reaches outside its table, every number is finite and in a range where no finite row
-can make a score overflow (weights within 1e100, against features within 1e150).
+An empty array has no tensor. Reading checks everything, even if the checksum is right: indices are
+in range, numbers are finite, and weights are within 1e100, so that no score of a row with features
+within 1e150 overflows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from geomix.modelfile.tensor_reader import LARGEST_WEIGHT, TensorReader
 from geomix.table.one_hot import MISSING, Expand, expansion
 from geomix.table.schema import Schema
 
-# Every tensor there is, and how many dimensions it has.
+# All tensors and their number of dimensions.
 RANKS = {
     "expand.column_of": 1,
     "expand.shows": 1,
@@ -87,43 +87,45 @@ def expand_tensors(expand: Expand | None) -> dict[str, Any]:
 # --- from tensors ---
 
 
-def read_planes(shelf: TensorReader, n_inputs: int, n_classes: int, n_members: int) -> Planes:
-    start = shelf.integers("planes.class_start", n_classes + 1)
+def read_planes(reader: TensorReader, n_inputs: int, n_classes: int, n_members: int) -> Planes:
+    start = reader.integers("planes.class_start", n_classes + 1)
     # Compared before subtracted: the difference of hostile integers may wrap around.
     is_rising = start[0] == 0 and (start[1:] > start[:-1]).all()
     if not is_rising or (np.diff(start) % n_members).any():
         raise ModelFileError(
-            f"tensor planes.class_start: expected 0, and {n_members} planes or a multiple of that "
-            "for each class"
+            f"tensor planes.class_start: expected 0, then for each class "
+            f"a multiple of {n_members} planes"
         )
     n_planes = int(start[-1])
-    biases = shelf.numbers("planes.biases", n_planes, most=LARGEST_WEIGHT)
-    weights = shelf.numbers("planes.weights", n_planes, n_inputs, most=LARGEST_WEIGHT)
+    biases = reader.numbers("planes.biases", n_planes, most=LARGEST_WEIGHT)
+    weights = reader.numbers("planes.weights", n_planes, n_inputs, most=LARGEST_WEIGHT)
     return Planes(weights, biases, start, n_members)
 
 
-def read_standardize(shelf: TensorReader, n_columns: int, *, passes: bool) -> Standardize:
+def read_standardize(reader: TensorReader, n_columns: int, *, passes: bool) -> Standardize:
     if passes:
         return pass_through(n_columns)
-    n_kept = shelf.length("standardize.mean")
-    all_kept = n_kept == n_columns and "standardize.kept" not in shelf.arrays
-    kept = np.arange(n_columns) if all_kept else shelf.integers("standardize.kept", n_kept)
+    n_kept = reader.length("standardize.mean")
+    all_kept = n_kept == n_columns and "standardize.kept" not in reader.arrays
+    kept = np.arange(n_columns) if all_kept else reader.integers("standardize.kept", n_kept)
     _check_within(kept, n_columns, "standardize.kept")
+    if n_kept == n_columns and not all_kept:
+        raise ModelFileError("tensor standardize.kept: not stored if all columns are kept")
     if (np.diff(kept) < 1).any():
         raise ModelFileError("tensor standardize.kept: expected ascending positions")
-    mean = shelf.numbers("standardize.mean", n_kept)
-    scale = shelf.numbers("standardize.scale", n_kept)
+    mean = reader.numbers("standardize.mean", n_kept)
+    scale = reader.numbers("standardize.scale", n_kept)
     if (scale <= 0.0).any():
         raise ModelFileError("tensor standardize.scale holds a number that is not positive")
     rotation = None
-    if "standardize.rotation" in shelf.arrays:
-        n_axes = shelf.length("standardize.rotation")
-        rotation = shelf.numbers("standardize.rotation", n_axes, n_kept, most=2.0)
+    if "standardize.rotation" in reader.arrays:
+        n_axes = reader.length("standardize.rotation")
+        rotation = reader.numbers("standardize.rotation", n_axes, n_kept, most=2.0)
     return Standardize(kept, mean, scale, rotation, n_columns)
 
 
-def read_lift(shelf: TensorReader, described: Any, n_inputs: int, schema: Schema) -> Lift:
-    """The lift over ``n_inputs`` standardised columns, or, of a spline, over the table's own."""
+def read_lift(reader: TensorReader, described: Any, n_inputs: int, schema: Schema) -> Lift:
+    """The lift over ``n_inputs`` standardised columns; a spline lift reads the raw columns."""
     kind = described.get("kind") if isinstance(described, dict) else None
     expected = {"kind", "gamma"} if kind == "fourier" else {"kind"}
     if kind not in ("linear", "spline", "fourier") or set(described) != expected:
@@ -131,24 +133,26 @@ def read_lift(shelf: TensorReader, described: Any, n_inputs: int, schema: Schema
     if kind == "linear":
         return IdentityLift(n_inputs)
     if kind == "spline":
-        return read_spline(shelf, schema)
+        return read_spline(reader, schema)
     gamma = described["gamma"]
     if type(gamma) is not float or gamma <= 0.0:
         raise ModelFileError(
             f"gamma of the lift is {ascii(gamma)[:80]}; expected a positive number"
         )
-    found = shelf.arrays.get("fourier.frequencies")
+    found = reader.arrays.get("fourier.frequencies")
     n_frequencies = 0 if found is None else found.shape[1]
     if n_frequencies == 0:
         raise ModelFileError("tensor fourier.frequencies is missing")
-    frequencies = shelf.numbers("fourier.frequencies", n_inputs, n_frequencies, most=LARGEST_WEIGHT)
+    frequencies = reader.numbers(
+        "fourier.frequencies", n_inputs, n_frequencies, most=LARGEST_WEIGHT
+    )
     return FourierLift(frequencies, gamma)
 
 
-def read_expand(shelf: TensorReader, schema: Schema) -> Expand:
-    n_outputs = shelf.length("expand.shows")
-    column_of = shelf.integers("expand.column_of", n_outputs)
-    shows = shelf.integers("expand.shows", n_outputs)
+def read_expand(reader: TensorReader, schema: Schema) -> Expand:
+    n_outputs = reader.length("expand.shows")
+    column_of = reader.integers("expand.column_of", n_outputs)
+    shows = reader.integers("expand.shows", n_outputs)
     _check_within(column_of, len(schema), "expand.column_of")
     has_missing = np.zeros(len(schema), dtype=bool)
     has_missing[column_of[shows == MISSING]] = True
@@ -156,7 +160,7 @@ def read_expand(shelf: TensorReader, schema: Schema) -> Expand:
     if not (
         np.array_equal(column_of, expected.column_of) and np.array_equal(shows, expected.shows)
     ):
-        raise ModelFileError("tensor expand.shows: not what the columns of the table expand to")
+        raise ModelFileError("tensor expand.shows: does not match the columns")
     return expected
 
 

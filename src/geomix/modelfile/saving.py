@@ -1,13 +1,12 @@
-"""Model files: save a model, load it bit for bit, look into a file without trusting it.
+"""Save, load, inspect and verify model files.
 
     model  ->  manifest (JSON), tensors  ->  bytes  ->  atomic write
     file   ->  size  ->  header  ->  checksum  ->  manifest  ->  parts  ->  model
 
-Loading never runs code from a file, never opens another file, never makes room before the sizes
-add up, and either gives the exact model that was saved or raises ``ModelFileError`` (or
-``OSError``, where the system does not let us read). No class or module is named in a file: models
-are built from constants in our own code. ``tensorfile`` has the bytes, ``manifest`` and
-``modelparts`` the content, ``atomic`` the writing.
+Loading never runs code from a file, opens no other file, and allocates nothing before the sizes are
+checked. It returns the exact model that was saved or raises ``ModelFileError`` (``OSError`` if the
+file cannot be read). Files name no classes or modules. ``tensor_file`` has the bytes, ``manifest``
+and ``model_tensors`` the content, ``atomic`` the writing.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ LARGEST_FILE = 4 * 2**30
 
 
 def save(model: GeometricMixture, path: Any) -> None:
-    """Write a model to ``path``: whole or not at all, whatever happens on the way.
+    """Write a model to ``path``, atomically.
 
-    The bytes are read back before they are written. The same model gives the same bytes.
+    The bytes are loaded and compared before they are written. The same model gives the same bytes.
 
     Examples
     --------
@@ -54,7 +53,7 @@ def save(model: GeometricMixture, path: Any) -> None:
     except ModelFileError as error:
         raise ModelFileError(f"This model cannot be saved: {error}.") from error
     if again != content:
-        raise ModelFileError("This model cannot be saved: it does not come back as it was.")
+        raise ModelFileError("This model cannot be saved: loading it gives a different model.")
     atomic.write_bytes(path, content)
 
 
@@ -63,31 +62,31 @@ def load(
 ) -> GeometricMixture:
     """The model in the file ``path``, exactly as it was saved.
 
-    max_bytes : a larger file is refused unread;  max_columns : so many columns are trusted (each
-    takes some hundred bytes of memory, however little of the file stands for it); None: 20,000 and
-    one for every 32 bytes of the file.
+    max_bytes : a larger file is refused without reading it
+    max_columns : largest number of columns, since each takes some hundred bytes of memory however
+        few bytes of the file it takes; None: 20,000 and one for every 32 bytes of the file
     """
     try:
         with _open_regular(path) as file:
             return _read_model(file, _checked_size(file, max_bytes), max_columns)
     except ModelFileError as error:
-        raise type(error)(f"{_shown(path)}: {error}.") from None
+        raise type(error)(f"{_display_path(path)}: {error}.") from None
 
 
 def from_bytes(content: bytes, *, max_columns: int | None = None) -> GeometricMixture:
     """The model whose file has this content."""
-    return _read_model(*tensor_file.opened(content), max_columns)
+    return _read_model(*tensor_file.as_stream(content), max_columns)
 
 
 def to_bytes(model: GeometricMixture) -> bytes:
-    """The content of a model's file, unchecked."""
+    """The content of a model's file."""
     tensors = {
         **model_tensors.planes_tensors(model.planes),
         **model_tensors.standardize_tensors(model.standardize),
         **model_tensors.lift_tensors(model.lift),
         **model_tensors.expand_tensors(model.expand),
     }
-    about = described(model)
+    about = manifest_of(model)
     try:
         text = canonical_json.canonical(about)
     except ValueError as error:  # NaN or infinity
@@ -95,9 +94,9 @@ def to_bytes(model: GeometricMixture) -> bytes:
     return tensor_file.pack(text, tensors)
 
 
-def described(model: GeometricMixture) -> dict[str, Any]:
-    """The manifest of a model: plain values, ready for JSON."""
-    from geomix import __version__  # the package is whole by the time a model is saved
+def manifest_of(model: GeometricMixture) -> dict[str, Any]:
+    """The manifest of a model, as JSON values."""
+    from geomix import __version__  # avoids a circular import
 
     schema = model_schema(model)
     lift: dict[str, Any] = {"kind": model.lift.kind}
@@ -106,24 +105,24 @@ def described(model: GeometricMixture) -> dict[str, Any]:
     return {
         "format": manifest.FORMAT,
         "format_version": list(manifest.VERSION),
-        "requires": _required(model),
+        "requires": _required_features(model),
         "written_by": f"geomix {__version__}",
-        "classes": manifest.described_classes(model.classes),
+        "classes": manifest.classes_as_json(model.classes),
         "n_columns": len(schema),
-        "columns": manifest.described_columns(schema),
+        "columns": manifest.columns_as_json(schema),
         "lift": lift,
         "standardize": not model.standardize.passes,
         "expand": model.expand is not None,
         "n_members": int(model.planes.n_members),
         "sharpness": float(model.sharpness),
         "temperature": float(model.temperature),
-        "training": manifest.plain_facts(model.training, "training"),
-        "edits": manifest.plain_facts(model.edits, "edits"),
+        "training": manifest.facts_as_json(model.training, "training"),
+        "edits": manifest.facts_as_json(model.edits, "edits"),
     }
 
 
-def _required(model: GeometricMixture) -> list[str]:
-    """What a reader has to know, so that an older one can say what it lacks."""
+def _required_features(model: GeometricMixture) -> list[str]:
+    """The features that a reader needs, so that an older release can name what it lacks."""
     needed = {
         "core": True,
         "spline": model.lift.kind == "spline",
@@ -142,23 +141,23 @@ def _read_model(stream: BinaryIO, size: int, max_columns: int | None) -> Geometr
     arrays = tensor_file.read_tensors(stream, header)
     most = manifest.most_values(size)
     about = manifest.read(header.manifest, max(most, 2 * (max_columns or 0)))
-    return build(about, arrays, most if max_columns is None else max_columns)
+    return build_model(about, arrays, most if max_columns is None else max_columns)
 
 
 def _read_header(stream: BinaryIO, size: int) -> tensor_file.Header:
     try:
         return tensor_file.read_header(stream, size, model_tensors.RANKS)
     except ModelFileError:
-        # Tensors that we do not know may be those of a later version, and then that is to be said.
+        # An unknown tensor may belong to a later version; then the error is about the version.
         stream.seek(0)
-        _refuse_newer(stream, size)
+        _check_for_newer_version(stream, size)
         raise
 
 
-def _refuse_newer(stream: BinaryIO, size: int) -> None:
-    """ModelVersionError if the manifest can be read and is of a version that we do not know."""
+def _check_for_newer_version(stream: BinaryIO, size: int) -> None:
+    """Raise ModelVersionError if the manifest is readable and of an unknown version."""
     try:
-        about = _readable(tensor_file.read_manifest(stream, size), size)
+        about = _any_manifest(tensor_file.read_manifest(stream, size), size)
         if about.get("format") == manifest.FORMAT:
             manifest.check_version(about)
     except ModelVersionError:
@@ -167,27 +166,29 @@ def _refuse_newer(stream: BinaryIO, size: int) -> None:
         return
 
 
-def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> GeometricMixture:
-    """The model that a manifest and tensors describe, with everything checked."""
-    shelf = TensorReader(arrays)
+def build_model(
+    about: dict[str, Any], arrays: dict[str, Any], max_columns: int
+) -> GeometricMixture:
+    """The model of a manifest and tensors, with all checks."""
+    reader = TensorReader(arrays)
     classes = manifest.read_classes(about["classes"])
     n_columns = manifest.count(about, "n_columns")
     schema = manifest.read_columns(about["columns"], n_columns, max_columns)
     has_expand = manifest.field(about, "expand", bool, "true or false")
-    expand = model_tensors.read_expand(shelf, schema) if has_expand else None
+    expand = model_tensors.read_expand(reader, schema) if has_expand else None
     standardize = model_tensors.read_standardize(
-        shelf,
+        reader,
         n_columns if expand is None else expand.n_outputs,
         passes=not manifest.field(about, "standardize", bool, "true or false"),
     )
-    lift = model_tensors.read_lift(shelf, about["lift"], standardize.n_outputs, schema)
+    lift = model_tensors.read_lift(reader, about["lift"], standardize.n_outputs, schema)
     feature_map = FeatureMap(standardize, lift, expand)
     _check_feature_map(feature_map, schema)
     planes = model_tensors.read_planes(
-        shelf, lift.n_outputs, len(classes), manifest.count(about, "n_members")
+        reader, lift.n_outputs, len(classes), manifest.count(about, "n_members")
     )
-    shelf.check_empty()
-    return GeometricMixture(
+    reader.check_empty()
+    model = GeometricMixture(
         classes,
         schema.names,
         feature_map,
@@ -198,10 +199,13 @@ def build(about: dict[str, Any], arrays: dict[str, Any], max_columns: int) -> Ge
         training=manifest.read_training(about["training"]),
         edits=manifest.read_edits(about["edits"]),
     )
+    if about["requires"] != _required_features(model):
+        raise ModelFileError("requires is not the list of features that this model needs")
+    return model
 
 
 def _check_feature_map(feature_map: FeatureMap, schema: Schema) -> None:
-    """A spline reads the table's own cells; the other lifts read numbers alone."""
+    """A spline lift reads raw cells; the other lifts read standardised numbers."""
     lift, expand = feature_map.lift, feature_map.expand
     passes = feature_map.standardize.passes
     if lift.reads_cells and not (passes and expand is None):
@@ -209,15 +213,13 @@ def _check_feature_map(feature_map: FeatureMap, schema: Schema) -> None:
             "a spline lift reads columns as they are, not standardised or expanded"
         )
     if not lift.reads_cells and passes:
-        raise ModelFileError(
-            f"a {lift.kind} lift reads standardised columns, not these as they are"
-        )
+        raise ModelFileError(f"a {lift.kind} lift reads standardised columns")
     if not lift.reads_cells and expand is None and schema.has_categories:
-        raise ModelFileError("its categories are not expanded, and the lift reads numbers alone")
+        raise ModelFileError("its categories are not expanded, but the lift reads numbers")
 
 
 def _open_regular(path: Any) -> BinaryIO:
-    """The file, opened so that neither a pipe nor a device can make us wait."""
+    """Open a regular file; raises for pipes and devices without blocking on them."""
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # not on every system
         flags |= getattr(os, name, 0)
@@ -225,7 +227,7 @@ def _open_regular(path: Any) -> BinaryIO:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise ModelFileError(f"it is {_kind_of_file(mode)}, and no regular file")
+        raise ModelFileError(f"it is {_kind_of_file(mode)}, not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
@@ -241,21 +243,20 @@ def _checked_size(file: BinaryIO, max_bytes: int) -> int:
     return size
 
 
-def _shown(path: Any) -> str:
-    """A path for messages, without control characters."""
+def _display_path(path: Any) -> str:
+    """A path for messages, with control characters escaped."""
     return ascii(os.fsdecode(path))[1:-1]
 
 
-# --- looking into a file ---
+# --- inspecting a file ---
 
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What is known of a file, whether it holds a model or not.
+    """Facts about a file, valid or not.
 
-    problem : why it cannot be loaded, or None;  sha256 : of the whole file, as ``sha256sum`` has
-    it;  manifest : as it stands in the file, {} if it cannot be read. With a problem its content
-    is only what the file says.
+    problem : why it cannot be loaded, or None;  sha256 : of the whole file, as ``sha256sum`` prints
+    it;  manifest : unchecked, {} if it cannot be read
     """
 
     path: str
@@ -267,7 +268,7 @@ class FileFacts:
 
 
 def info(path: Any, *, max_bytes: int = LARGEST_FILE) -> FileFacts:
-    """Facts about a model file, good or broken; only the system's own errors are raised.
+    """Facts about a model file, valid or not; raises only ``OSError``.
 
     Examples
     --------
@@ -286,7 +287,7 @@ def info(path: Any, *, max_bytes: int = LARGEST_FILE) -> FileFacts:
             found["sha256"] = _digest(file)
             header = _read_header(file, size)
             found["tensors"] = header.tensors
-            found["manifest"] = _readable(header.manifest, size)
+            found["manifest"] = _any_manifest(header.manifest, size)
             file.seek(0)
             _read_model(file, size, manifest.most_values(LARGEST_FILE))
     except ModelFileError as error:
@@ -295,17 +296,17 @@ def info(path: Any, *, max_bytes: int = LARGEST_FILE) -> FileFacts:
 
 
 def verify(path: Any, sha256: str, *, max_bytes: int = LARGEST_FILE) -> None:
-    """Raise ModelFileError unless ``path`` is a sound model file with this SHA-256.
+    """Raise ModelFileError unless ``path`` is a valid model file with this SHA-256.
 
-    The checksum inside a file tells damage, not who wrote it: whoever changes the content can
-    change the checksum too. Keep the SHA-256 of the whole file elsewhere and hold it against it.
+    The checksum inside a file detects damage, not forgery: whoever changes the content can change
+    the checksum too. Store the SHA-256 of the whole file elsewhere and compare with it.
     """
     facts = info(path, max_bytes=max_bytes)
     problem = facts.problem
     if problem is None and facts.sha256 != sha256.strip().lower():
         problem = f"its SHA-256 is {facts.sha256}, expected {ascii(sha256)[:80]}"
     if problem is not None:
-        raise ModelFileError(f"{_shown(path)}: {problem}.")
+        raise ModelFileError(f"{_display_path(path)}: {problem}.")
 
 
 def _digest(file: BinaryIO) -> str:
@@ -316,7 +317,7 @@ def _digest(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _readable(text: str, size: int) -> dict[str, Any]:
-    """A manifest as it stands, of whatever version."""
+def _any_manifest(text: str, size: int) -> dict[str, Any]:
+    """A manifest of any version, unchecked."""
     value = canonical_json.read(text, manifest.most_values(size))
     return value if isinstance(value, dict) else {}

@@ -1,9 +1,9 @@
 """The parts of a spline lift as tensors, and back.
 
-    spline.parts (n, 6)      a row for each part; the numbers of all parts stand one after another
-                             in spline.knots, spline.values, spline.cuts and spline.mean
+    spline.parts (n, 6)      a row for each part; the numbers of all parts are concatenated in
+                             spline.knots, spline.values, spline.cuts and spline.mean
 
-The first number of a row tells the kind:
+The first number of a row is the kind:
 
     0  curve    column, -1,     knots,   values,   has_missing
     1  levels   column, -1,     levels,  0,        has_missing
@@ -55,8 +55,8 @@ def _joined(arrays: list[FloatArray]) -> FloatArray:
     return np.concatenate([np.zeros(0), *arrays])
 
 
-def read_spline(shelf: TensorReader, schema: Schema) -> SplineLift:
-    rows = shelf.integers("spline.parts", shelf.length("spline.parts"), 6).tolist()
+def read_spline(reader: TensorReader, schema: Schema) -> SplineLift:
+    rows = reader.integers("spline.parts", reader.length("spline.parts"), 6).tolist()
     _check_part_rows(rows, schema)
     sizes = {
         "spline.knots": [row[3] for row in rows if row[0] == CURVE],
@@ -64,15 +64,15 @@ def read_spline(shelf: TensorReader, schema: Schema) -> SplineLift:
         "spline.cuts": [n for row in rows if row[0] == PAIR for n in _cut_sizes(row) if n],
         "spline.mean": [_n_steps(row) for row in rows],
     }
-    # Every size was at least zero; the totals are those of the tensors, so nothing overflows.
-    pieces = {name: iter(_split(shelf, name, each)) for name, each in sizes.items()}
+    # Sizes are not negative and their sums must equal the tensors' sizes, so nothing overflows.
+    pieces = {name: iter(_split(reader, name, each)) for name, each in sizes.items()}
     parts = tuple(_read_part(row, pieces) for row in rows)
     return SplineLift(parts, len(schema))
 
 
-def _split(shelf: TensorReader, name: str, sizes: list[int]) -> list[FloatArray]:
+def _split(reader: TensorReader, name: str, sizes: list[int]) -> list[FloatArray]:
     most = LARGEST_WEIGHT if name == "spline.mean" else LARGEST_FLOAT
-    whole = shelf.numbers(name, sum(sizes), most=most)
+    whole = reader.numbers(name, sum(sizes), most=most)
     return np.split(whole, np.cumsum(sizes)[:-1]) if sizes else []
 
 
@@ -81,15 +81,13 @@ def _check_part_rows(rows: list[list[int]], schema: Schema) -> None:
         row = rows[number]
         columns = (first, second) if kind == PAIR else (first,)
         if kind not in (CURVE, LEVELS, PAIR) or not all(0 <= one < len(schema) for one in columns):
-            raise ModelFileError(f"spline.parts, row {number}: unknown kind, or no such column")
-        if not _is_sound(row, [int(schema.n_levels[one]) for one in columns]):
-            raise ModelFileError(
-                f"spline.parts, row {number}: {row} does not fit the columns it is about"
-            )
+            raise ModelFileError(f"spline.parts, row {number}: unknown kind or column")
+        if not _is_valid(row, [int(schema.n_levels[one]) for one in columns]):
+            raise ModelFileError(f"spline.parts, row {number}: {row} does not fit its columns")
 
 
-def _is_sound(row: list[int], n_levels: list[int]) -> bool:
-    """Whether the sizes of a part fit its columns, of so many levels (0: a number)."""
+def _is_valid(row: list[int], n_levels: list[int]) -> bool:
+    """Whether the sizes of a part fit its columns; ``n_levels`` is 0 for a number."""
     kind, _, second, a, b, flag = row
     if kind == CURVE:
         sizes = n_levels == [0] and 2 <= a <= MOST_BINS and 1 <= b < MOST_BINS
@@ -111,7 +109,7 @@ def _n_steps(row: list[int]) -> int:
 
 
 def _cut_sizes(row: list[int]) -> tuple[int, int]:
-    """Thresholds of a pair's sides: n - 2 cut n - 1 cells apart, and one more is for missing."""
+    """Number of thresholds on each side of a pair: n bins, one of them for missing, have n - 2."""
     _, _, _, a, b, flag = row
     return (a - 2) * (flag & 1), (b - 2) * (flag >> 1 & 1)
 

@@ -1,17 +1,17 @@
-"""The bytes of a model file: a safetensors file under a strict profile.
+"""The bytes of a model file: a strict subset of the safetensors format.
 
     8 bytes   length N of the header, little-endian, at most 16 MiB
     N bytes   JSON: {"__metadata__": {"geomix": manifest, "sha256": 64 hex digits},
                      name: {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}, ...}
               padded with spaces to a multiple of 8
-    the rest  the tensors, little-endian, C order, without gaps: F64 and I64, then F32, each kind
-              by name, so that every number is aligned
+    the rest  the tensors, little-endian, C order, without gaps: F64 and I64, then F32, each
+              sorted by name, so that numbers are aligned. Floats are F32 if that is exact
 
     sha256 = SHA-256(manifest, 0, header of the tensors, 0, data)
 
-Any safetensors tool can open such a file. This reader takes nothing else: one content has exactly
-one sequence of bytes, and sizes are added up and compared with the file before room is made.
-Every fault is a ``ModelFileError``. The checksum tells damage, not who wrote the file.
+Any safetensors tool can open such a file. This reader accepts only this form, so a model has
+exactly one sequence of bytes. Sizes are compared with the file before memory is allocated. Every
+fault is a ``ModelFileError``. The checksum detects damage, not forgery.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ from geomix.modelfile import canonical_json
 
 LARGEST_HEADER = 16 * 2**20
 MOST_TENSORS = 32
+BLOCK = 2**16  # numbers that are compared at a time
 MOST_DIMENSIONS = 2
 DTYPES = {"F64": "<f8", "I64": "<i8", "F32": "<f4"}
-# Room for the tensors' part of a header: names, shapes and offsets are all short.
+# Longest part of a header after the manifest: names, shapes and offsets of the tensors.
 LONGEST_TENSOR_HEADER = 256 * MOST_TENSORS
 
 BEGINNING = b'{"__metadata__":{"geomix":"'
 MIDDLE = b'","sha256":"'
 
-# What people pass by mistake, by its first bytes. None of these is ever opened further.
+# Other formats that are passed by mistake, by their first bytes.
 FOREIGN = {
     b"\x80\x02": "a pickle (0x80 0x02), which could run code; geomix never unpickles",
     b"\x80\x03": "a pickle (0x80 0x03), which could run code; geomix never unpickles",
@@ -64,7 +65,7 @@ FOREIGN = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """Where a tensor lies in the data: ``begin`` and ``end`` in bytes."""
+    """A tensor and its bytes in the data, from ``begin`` to ``end``."""
 
     name: str
     dtype: str
@@ -84,9 +85,9 @@ class Header:
 
 
 def pack(manifest: str, arrays: Mapping[str, Any]) -> bytes:
-    """The one sequence of bytes with this content; empty arrays are left out.
+    """The bytes of a file; empty arrays are omitted.
 
-    Floats are F32 where that loses nothing, else F64; integers are I64.
+    Floats are F32 if that is exact, else F64; integers are I64.
     """
     stored = {name: _storable(array) for name, array in arrays.items() if array.size}
     tensors, end = [], 0
@@ -95,7 +96,7 @@ def pack(manifest: str, arrays: Mapping[str, Any]) -> bytes:
         begin, end = end, end + stored[name].nbytes
         tensors.append(Tensor(name, kind, stored[name].shape, begin, end))
     data = b"".join(stored[tensor.name].tobytes() for tensor in tensors)
-    digest = _begun(manifest, tuple(tensors))
+    digest = _digest_before_data(manifest, tuple(tensors))
     digest.update(data)
     header = _header_bytes(Header(manifest, digest.hexdigest(), tuple(tensors)))
     return len(header).to_bytes(8, "little") + header + data
@@ -105,19 +106,27 @@ def _storable(array: Any) -> Any:
     if array.dtype.kind in "iu":
         return np.ascontiguousarray(array, dtype=DTYPES["I64"])
     with np.errstate(over="ignore", under="ignore"):
-        narrow = array.astype(DTYPES["F32"])
-    exact = np.array_equal(narrow.astype(np.float64), array)
-    return np.ascontiguousarray(narrow if exact else array.astype(DTYPES["F64"]))
+        return np.ascontiguousarray(array, dtype=DTYPES["F32" if _fits_f32(array) else "F64"])
+
+
+def _fits_f32(array: Any) -> bool:
+    """Whether F32 is exact, block by block so that no whole copy is in memory."""
+    flat = array.reshape(-1)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return all(
+            np.array_equal(block.astype(np.float32).astype(np.float64), block)
+            for block in (flat[i : i + BLOCK] for i in range(0, flat.size, BLOCK))
+        )
 
 
 def _header_bytes(header: Header) -> bytes:
     middle = json.dumps(header.manifest).encode()[1:-1]
-    text = BEGINNING + middle + _ending(header)
+    text = BEGINNING + middle + _header_end(header)
     return text + b" " * (-len(text) % 8)
 
 
-def _ending(header: Header) -> bytes:
-    """The header from the end of the manifest on, without padding."""
+def _header_end(header: Header) -> bytes:
+    """The header after the manifest, without padding."""
     tensors = _tensors_text(header.tensors)
     return MIDDLE + header.sha256.encode() + b'"}' + (b"," + tensors if tensors else b"") + b"}"
 
@@ -132,20 +141,22 @@ def _tensors_text(tensors: tuple[Tensor, ...]) -> bytes:
     ).encode()
 
 
-def _begun(manifest: str, tensors: tuple[Tensor, ...]) -> Any:
-    """The checksum up to the data."""
-    return hashlib.sha256(manifest.encode() + b"\0" + _tensors_text(tensors) + b"\0")
+def _digest_before_data(manifest: str, tensors: tuple[Tensor, ...]) -> Any:
+    """The checksum of everything before the data."""
+    digest = hashlib.sha256(manifest.encode())
+    digest.update(b"\0" + _tensors_text(tensors) + b"\0")
+    return digest
 
 
 # --- reading ---
 
 
 def read_header(stream: BinaryIO, size: int, ranks: Mapping[str, int]) -> Header:
-    """The header of a file of ``size`` bytes, whose tensors are among those of ``ranks`` (name ->
-    number of dimensions) and fill the file exactly. Nothing of the data is read."""
-    manifest, ending, length = _halves(stream, size)
+    """The header of a file of ``size`` bytes. ``ranks`` : name -> number of dimensions of the known
+    tensors, which must fill the file exactly. The data are not read."""
+    manifest, ending, length = _split_header(stream, size)
     header = Header(manifest, *_parsed_ending(ending, ranks))
-    expected = _ending(header)
+    expected = _header_end(header)
     if ending != expected + b" " * (-(length - len(ending) + len(expected)) % 8):
         raise ModelFileError("its header is not in canonical form")
     _check_cover(header.tensors, 8 + length, size)
@@ -153,28 +164,28 @@ def read_header(stream: BinaryIO, size: int, ranks: Mapping[str, int]) -> Header
 
 
 def read_manifest(stream: BinaryIO, size: int) -> str:
-    """The manifest alone, whatever the tensors are."""
-    return _halves(stream, size)[0]
+    """The manifest alone, with unchecked tensors."""
+    return _split_header(stream, size)[0]
 
 
-def _halves(stream: BinaryIO, size: int) -> tuple[str, bytes, int]:
-    """The manifest, what follows after it in the header, and the length of the header."""
+def _split_header(stream: BinaryIO, size: int) -> tuple[str, bytes, int]:
+    """The manifest, the rest of the header, and the length of the header."""
     length = _header_length(stream.read(8), size)
     text = _read(stream, length)
     if not text.startswith(BEGINNING):
-        raise ModelFileError("not a geomix model: its header does not begin as ours do")
+        raise ModelFileError("not a geomix model: its header begins differently")
     middle = text.find(MIDDLE, len(BEGINNING))
     if middle < 0 or length - middle > LONGEST_TENSOR_HEADER:
-        raise ModelFileError("its header names no checksum, or too many tensors")
+        raise ModelFileError("its header has no checksum or too many tensors")
     ending = text[middle:]
-    # A header may have 16 MiB: as few copies of it at a time as can be.
+    # A header may have 16 MiB, so few copies of it may exist at a time.
     quoted = _ascii(memoryview(text)[len(BEGINNING) - 1 : middle + 1])
     del text
     return _manifest(quoted), ending, length
 
 
-def recognised(first: bytes) -> str | None:
-    """What a file is that is not a model, from its first bytes."""
+def foreign_format(first: bytes) -> str | None:
+    """The format of a file that is not a model, from its first bytes; None if unknown."""
     stripped = first.lstrip(b"\xef\xbb\xbf \t\r\n")
     for magic, what in FOREIGN.items():
         if first.startswith(magic) or (magic in (b"<", b"{") and stripped.startswith(magic)):
@@ -185,9 +196,9 @@ def recognised(first: bytes) -> str | None:
 def _header_length(first: bytes, size: int) -> int:
     if size == 0:
         raise ModelFileError("the file is empty")
-    # A length below 16 MiB ends in five zero bytes: no text and no archive looks like that.
+    # A length of at most 16 MiB ends in four zero bytes; no text or archive begins like that.
     length = int.from_bytes(first, "little")
-    what = recognised(first) if length > LARGEST_HEADER else None
+    what = foreign_format(first) if length > LARGEST_HEADER else None
     if what is not None:
         raise ModelFileError(f"not a geomix model: this is {what}")
     if len(first) < 8:
@@ -210,7 +221,7 @@ def _ascii(content: Any) -> str:
 
 
 def _manifest(quoted: str) -> str:
-    """The text in a JSON string that is written as we would write it."""
+    """The text of a JSON string, which must be in canonical form."""
     try:
         manifest = json.loads(quoted)
     except ValueError:
@@ -228,7 +239,7 @@ def _parsed_ending(ending: bytes, ranks: Mapping[str, int]) -> tuple[str, tuple[
     header = canonical_json.parse(text)
     metadata = header.pop("__metadata__")
     if set(metadata) != {"geomix", "sha256"} or not _is_hex(metadata["sha256"]):
-        raise ModelFileError("its header has no SHA-256 of 64 hex digits, or more than that")
+        raise ModelFileError("its metadata is not a manifest and a SHA-256 of 64 hex digits")
     if len(header) > MOST_TENSORS:
         raise ModelFileError(f"it has {len(header)} tensors; at most {MOST_TENSORS} are allowed")
     tensors = tuple(_tensor(name, entry, ranks) for name, entry in header.items())
@@ -246,21 +257,21 @@ def _tensor(name: str, entry: Any, ranks: Mapping[str, int]) -> Tensor:
         raise ModelFileError(f"tensor {name}: expected dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ModelFileError(f"tensor {name}: dtype {_shown(dtype)} is none of {[*DTYPES]}")
+        raise ModelFileError(f"tensor {name}: dtype {_shortened(dtype)} is not one of {[*DTYPES]}")
     if not _are_sizes(shape) or len(shape) != ranks[name] or 0 in shape:
         raise ModelFileError(
-            f"tensor {name}: shape {_shown(shape)}, expected {ranks[name]} positive sizes"
+            f"tensor {name}: shape {_shortened(shape)}, expected {ranks[name]} positive sizes"
         )
     if not _are_sizes(offsets) or len(offsets) != 2:
         raise ModelFileError(
-            f"tensor {name}: data_offsets {_shown(offsets)}, expected begin and end"
+            f"tensor {name}: data_offsets {_shortened(offsets)}, expected begin and end"
         )
     if math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize != offsets[1] - offsets[0]:
         raise ModelFileError(f"tensor {name}: shape {shape} does not fill {offsets}")
     return Tensor(name, dtype, tuple(shape), *offsets)
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     return ascii(value)[:80]
 
 
@@ -273,7 +284,7 @@ def _are_sizes(sizes: Any) -> bool:
 
 
 def _check_cover(tensors: tuple[Tensor, ...], start: int, size: int) -> None:
-    """The tensors lie one after the other, in their order, and end where the file ends."""
+    """Raise unless the tensors are in order, without gaps, up to the end of the file."""
     end, last = 0, (-math.inf, "")
     for one in tensors:
         place = (-np.dtype(DTYPES[one.dtype]).itemsize, one.name)
@@ -283,23 +294,26 @@ def _check_cover(tensors: tuple[Tensor, ...], start: int, size: int) -> None:
     if start + end > size:
         raise ModelFileError(f"truncated: header says {start + end} bytes, file has {size}")
     if start + end < size:
-        raise ModelFileError(f"{size - start - end} bytes follow after its end")
+        raise ModelFileError(f"{size - start - end} bytes after its end")
 
 
 def read_tensors(stream: BinaryIO, header: Header) -> dict[str, Any]:
-    """The arrays (float64 and int64) after the header, once the checksum is right."""
-    digest = _begun(header.manifest, header.tensors)
+    """The arrays after the header, as float64 and int64; raises if the checksum is wrong."""
+    digest = _digest_before_data(header.manifest, header.tensors)
     arrays = {}
     for one in header.tensors:
         array = np.empty(one.shape, dtype=DTYPES[one.dtype])
         content = array.data.cast("B")
         _fill(stream, content)
         digest.update(content)
-        with np.errstate(invalid="ignore"):  # a signalling NaN; all NaN are refused later
+        with np.errstate(invalid="ignore"):  # signalling NaN; NaN is refused later
             wide = np.int64 if one.dtype == "I64" else np.float64
             arrays[one.name] = array.astype(wide, copy=False)
     if digest.hexdigest() != header.sha256:
-        raise ModelFileError("checksum: its content is not what was written; it is damaged")
+        raise ModelFileError("the checksum is wrong: the file is damaged")
+    for one in header.tensors:
+        if one.dtype == "F64" and _fits_f32(arrays[one.name]):
+            raise ModelFileError(f"tensor {one.name}: stored as F64, but F32 is exact")
     return arrays
 
 
@@ -313,13 +327,13 @@ def _read(stream: BinaryIO, length: int) -> bytes:
 def _fill(stream: BinaryIO, content: memoryview) -> None:
     done = 0
     while done < len(content):
-        # A buffered file's readinto exists on every stream that we open (files and BytesIO).
+        # Files and BytesIO, the streams used here, have readinto.
         got = stream.readinto(content[done:])  # type: ignore[attr-defined]
         if not got:
             raise ModelFileError(f"truncated: expected {len(content)} bytes, read {done}")
         done += got
 
 
-def opened(content: bytes) -> tuple[io.BytesIO, int]:
-    """Bytes as a stream and its size."""
+def as_stream(content: bytes) -> tuple[io.BytesIO, int]:
+    """Bytes as a stream, and its size."""
     return io.BytesIO(content), len(content)

@@ -1,7 +1,6 @@
-"""The tensors of a file, handed out one by one to the parts that they belong to.
+"""The tensors of a file, read one by one with checks of shape, type and range.
 
-What a part takes has the shape and the type it says, and every number is finite and in its range. A
-tensor that nobody took does not belong to the model.
+``check_empty`` raises if a tensor was not read, since it then does not belong to the model.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 @dataclass
 class TensorReader:
-    """The tensors of a file; each is taken once, by the part that it belongs to."""
+    """The tensors of a file, and the names of those that were read."""
 
     arrays: dict[str, Any]
     taken: set[str] = field(default_factory=set)
 
     def numbers(self, name: str, *shape: int, most: float = LARGEST_FLOAT) -> FloatArray:
-        """A float tensor of this shape, finite and within ``most``."""
+        """A float tensor of this shape, with absolute values of at most ``most``."""
         array = self._take(name, shape)
         if array.dtype != np.float64:
             raise ModelFileError(f"tensor {name} holds integers; expected floats")
-        # Comparisons with NaN are false; minimum and maximum make no copy.
+        # Comparisons with NaN are false, so NaN raises; minimum and maximum make no copy.
         if array.size and not (array.min() >= -most and array.max() <= most):
             raise ModelFileError(f"tensor {name} holds a number that is not within ±{most:g}")
         return array
@@ -43,13 +42,13 @@ class TensorReader:
         return array.astype(np.intp, copy=False)
 
     def length(self, name: str) -> int:
-        """Size of a tensor's first dimension; 0 if it is not there."""
+        """The size of a tensor's first dimension; 0 if it is missing."""
         return len(self.arrays[name]) if name in self.arrays else 0
 
     def check_empty(self) -> None:
         left = sorted(set(self.arrays) - self.taken)
         if left:
-            raise ModelFileError(f"tensor {left[0]} does not belong to a model like this")
+            raise ModelFileError(f"tensor {left[0]} does not belong to this model")
 
     def _take(self, name: str, shape: tuple[int, ...]) -> Any:
         self.taken.add(name)
