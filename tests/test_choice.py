@@ -21,8 +21,6 @@ from geomix.training.preparation import prepare
 from geomix.training.rows import Rows, distinct_rows, stratified_split
 from geomix.training.settings import Settings
 
-pytestmark = pytest.mark.kernel
-
 
 @pytest.fixture(scope="module")
 def moons():
@@ -57,6 +55,7 @@ def test_a_deadline_gives_half_of_its_time_to_the_choice():
         assert deadline.is_past("fit") == training_is_over
 
 
+@pytest.mark.kernel
 def test_no_time_at_all_still_gives_a_model(moons, monkeypatch):
     let_time_pass(monkeypatch, seconds_per_look=1.0)
     clf = GeometricMixtureClassifier(time_limit=0.5, random_state=0).fit(*moons)
@@ -102,6 +101,7 @@ def test_a_committee_is_as_large_as_the_time_allows(moons, monkeypatch):
     assert log_loss(y, clf.predict_proba(X)) < 0.3
 
 
+@pytest.mark.kernel
 def test_the_search_ends_once_nothing_is_left_to_be_won():
     X, y = make_blobs(600, centers=[[-9, 0], [9, 0]], random_state=0)
     clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
@@ -251,6 +251,7 @@ def test_a_kernel_that_is_far_behind_on_some_rows_is_left(monkeypatch):
     assert clf.score(X, y) > 0.95
 
 
+@pytest.mark.kernel
 def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkeypatch):
     """n times the mean loss and n l2: what matters beside the sum of the rows is n l2."""
     search_on(monkeypatch, 300, probe=300)
@@ -264,6 +265,7 @@ def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkey
     assert given.history_.l2 == 1e-3
 
 
+@pytest.mark.kernel
 def test_a_spline_found_on_some_rows_is_measured_on_more(moons, monkeypatch):
     search_on(monkeypatch, 300, probe=300)
     settings = {"lift": "spline", "validation_fraction": 0.25, "random_state": 0}
@@ -293,6 +295,7 @@ def few_are_many(monkeypatch):
     return spared
 
 
+@pytest.mark.kernel
 def test_of_very_many_rows_some_calibrate_the_final_planes(moons, few_are_many, monkeypatch):
     X, y = moons
     order = []
@@ -368,6 +371,7 @@ def test_thinned_rows_keep_cells_labels_and_clusters_together():
     np.testing.assert_allclose(some.linear.standardize(some.encoded_held_out.X), some.held_out.X)
 
 
+@pytest.mark.kernel
 def test_a_probe_may_lack_a_rare_class(monkeypatch):
     search_on(monkeypatch, 1000, probe=40)
     rng = np.random.default_rng(0)

@@ -166,7 +166,6 @@ def routing():
         yield
 
 
-@pytest.mark.usefixtures("routing")
 def test_an_answer_during_a_fit_is_of_the_old_model_or_of_the_new_one(iris):
     X, y = iris
     labels = [y, np.roll(y, 50)]
@@ -185,6 +184,7 @@ def test_an_answer_during_a_fit_is_of_the_old_model_or_of_the_new_one(iris):
     thread.join()
 
 
+@pytest.mark.usefixtures("routing")
 def test_weights_are_routed_through_a_pipeline(iris, rng):
     X, y = iris
     weight = rng.integers(0, 3, 150)

@@ -23,8 +23,6 @@ from geomix.training.adaptive_penalty import (
 )
 from geomix.training.rows import Rows
 
-pytestmark = pytest.mark.kernel
-
 WEIGHED = {
     "adaptive_penalty": True,
     "n_planes": 1,
@@ -46,6 +44,7 @@ def noisy():
     return noisy_table(900)
 
 
+@pytest.mark.kernel
 def test_strength_is_the_spread_of_what_a_column_adds(rng):
     X = np.round(rng.standard_normal((500, 3)), 1)
     X[rng.random(500) < 0.1, 0] = np.nan
@@ -68,6 +67,7 @@ def test_units_follow_strengths_down_to_a_floor():
     np.testing.assert_array_equal(units_of(np.zeros(3)), 1.0)
 
 
+@pytest.mark.kernel
 def test_units_of_steps_follow_how_far_planes_differ_there(rng):
     """Smoothed along a curve but for its missing cell, one for all levels, floored."""
     X = np.column_stack([rng.standard_normal(400), rng.integers(0, 3, 400), rng.random(400)])
@@ -97,6 +97,7 @@ def test_units_of_steps_follow_how_far_planes_differ_there(rng):
     np.testing.assert_array_equal(step_units(nothing, lift), 1.0)
 
 
+@pytest.mark.kernel
 def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
     """A step at zero, found from few rows: alike, the penalty spreads it over the neighbours."""
     X = rng.uniform(-1.0, 1.0, (1200, 2))
@@ -137,6 +138,7 @@ def test_what_tells_is_watched_and_bounded(noisy, monkeypatch, max_iter):
     assert clf.history_.stopped == "asked"
 
 
+@pytest.mark.kernel
 def test_units_divide_the_penalty_by_their_square(noisy):
     """At the end of training no entry of loss plus sum_k lambda / unit_k^2 w_k^2 has a slope."""
     X, y = noisy
@@ -153,6 +155,7 @@ def test_units_divide_the_penalty_by_their_square(noisy):
     assert np.abs(slope * units).max() < 2e-5
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("lift", ["linear", "fourier"])
 def test_standardised_columns_are_measured_in_their_units(noisy, lift):
     X, y = noisy
@@ -220,6 +223,7 @@ def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(monkeypatch, ma
     assert longest[1] == (trials.ITERATIONS_PER_TRIAL if many_rows else clf.max_iter)
 
 
+@pytest.mark.kernel
 def test_levels_of_a_category_share_a_unit():
     rng = np.random.default_rng(0)
     told = rng.integers(0, 3, 800)
