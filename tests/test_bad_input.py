@@ -27,8 +27,6 @@ from geomix import (
     SchemaError,
 )
 
-pytestmark = pytest.mark.kernel
-
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "max_iter": 30, "random_state": 0}
 # One plane per class and a firm penalty make one optimum; tol this small reaches it.
 CONVEX = {"n_planes": 1, "l2": 1e-2, "tol": 1e-13, "max_iter": 500, "early_stopping": "off"}
@@ -106,6 +104,7 @@ def test_infinity_is_never_missing(iris, fitted, value, make):  # A3, A4
         fitted.predict_proba(X)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("factor", [1e-290, 1e155, 1e300])
 @pytest.mark.parametrize(
     "parameters", [{}, {"solver": "adam"}, {"lift": "fourier", "gamma": 0.3, "n_frequencies": 16}]
@@ -126,6 +125,7 @@ def test_a_column_of_denormals_counts_as_constant(iris):  # A7
     assert np.array_equal(clf.predict_proba(wider), proba(X, y))
 
 
+@pytest.mark.kernel
 def test_values_beyond_float32_are_scored_in_float64(iris):  # A8
     X, y = iris
     clf = quick(n_planes=1, calibrate=False).fit(X, y)
@@ -136,6 +136,7 @@ def test_values_beyond_float32_are_scored_in_float64(iris):  # A8
     assert np.isfinite(clf.predict_proba(np.full((1, 4), 1.7e308))).all()
 
 
+@pytest.mark.kernel
 def test_a_constant_column_has_a_coefficient_of_exactly_zero(iris):  # A9
     X, y = iris
     clf = quick().fit(np.c_[X[:, :2], np.full(150, 7.1), X[:, 2:]], y)
@@ -143,6 +144,7 @@ def test_a_constant_column_has_a_coefficient_of_exactly_zero(iris):  # A9
     assert (clf.coef_[:, [0, 1, 3, 4]] != 0.0).all()
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.02])
 @pytest.mark.parametrize(
     "parameters",
@@ -243,6 +245,7 @@ def test_a_class_of_one_row_is_learnt_and_warned_of(iris):  # A21
     assert clf.predict(X[100:])[0] == "virgi"  # it was in the training part
 
 
+@pytest.mark.kernel
 def test_equal_rows_with_different_labels_give_the_class_shares():  # A22
     X, y = np.ones((40, 2)), np.repeat([0, 1], [30, 10])
     with pytest.warns(DataQualityWarning, match="Every column is constant"):
@@ -278,6 +281,7 @@ def test_more_columns_than_rows_are_fine_and_axes_stay_below_the_rows(rng, pca, 
     assert clf.score(X, y) == 1.0
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 def test_separable_classes_get_finite_weights(solver):  # A26
     X = np.r_[np.linspace(-9, -1, 60), np.linspace(1, 9, 60)][:, None]
@@ -300,6 +304,7 @@ def test_as_many_classes_as_rows_are_quick_and_warned_of(rng):  # A27
     assert clf.n_planes_.tolist() == [1] * 200
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_collinear_columns_share_their_weight_alike_for_every_seed(iris, seed):  # A28
     X, y = iris
@@ -335,6 +340,7 @@ def _read_only(X):
     return X
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("layout", [*LAYOUTS, "read-only"])
 def test_the_layout_of_the_rows_changes_no_bit(iris, fitted, layout):  # B1-B4, B8, B17
     X, y = iris
@@ -352,6 +358,7 @@ def test_a_read_only_memory_map_changes_no_bit(iris, fitted, tmp_path):  # B2
     assert np.array_equal(quick().fit(mapped, y).predict_proba(mapped), fitted.predict_proba(X))
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32, np.uint8, ">f4", ">i2"])
 def test_narrow_numbers_become_float64_exactly(iris, dtype):  # B3
     X, y = iris
@@ -575,6 +582,7 @@ def test_sparse_rows_are_refused_by_a_model_that_needs_dense_ones(iris, paramete
         quick(**parameter).fit(X, y, X_val=scipy.sparse.csr_matrix(X), y_val=y)
 
 
+@pytest.mark.kernel
 def test_repeated_entries_of_a_sparse_matrix_are_summed(iris, fitted):
     X, _ = iris
     n_rows, n_columns = X.shape
@@ -607,6 +615,7 @@ def test_a_lazy_frame_has_no_rows_yet(iris):  # B18
         quick().fit(lazy, iris[1])
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(
     "make",
     [np.array, np.asfortranarray, frame, scipy.sparse.csr_matrix, lambda X: X.astype(np.float32)],
@@ -623,6 +632,7 @@ def test_nothing_that_is_given_is_written_to(iris, make):  # B19
     assert [fingerprint(one) for one in given] == before
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("n_planes", [1, 2])
 def test_answers_own_their_memory(iris, n_planes):  # B20
     X, y = iris
@@ -788,6 +798,7 @@ def test_the_same_weight_for_every_row_is_no_weight_to_the_bit(iris, fitted, wei
     assert np.array_equal(proba(X, y, sample_weight=weight), fitted.predict_proba(X))
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("exponent", [-1000, 1000])
 @pytest.mark.parametrize("parameters", [{}, {"init": "logistic"}, {"solver": "adam"}])
 def test_a_power_of_two_as_factor_of_the_weights_changes_no_bit(iris, rng, exponent, parameters):
@@ -798,6 +809,7 @@ def test_a_power_of_two_as_factor_of_the_weights_changes_no_bit(iris, rng, expon
     assert np.array_equal(a, b)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("factor", [1e-300, 7.0, 1e300])
 def test_a_common_factor_of_the_weights_changes_nothing(iris, rng, factor):  # C13
     X, y = iris
@@ -825,6 +837,7 @@ def test_a_class_without_weight_is_kept_and_gets_no_probability(iris):  # C14
     assert np.array_equal(moved.predict_proba(X), clf.predict_proba(X))
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -925,6 +938,7 @@ def test_a_number_out_of_range_is_refused_at_fit(iris, parameter):  # C21
         quick(**parameter).fit(*iris)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("parameters", [{}, {"clip_norm": None}, {"refit": False}, {"l2": 0.0}])
 def test_a_learning_rate_far_too_large_ends_with_finite_weights(iris, parameters):  # C21
     X, y = iris
@@ -935,6 +949,7 @@ def test_a_learning_rate_far_too_large_ends_with_finite_weights(iris, parameters
     assert np.isfinite(clf.predict_proba(X)).all()
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("l2", [0.0, 1e6])
 def test_the_extremes_of_the_penalty_give_finite_weights(iris, l2):  # C21
     X, y = iris
@@ -944,6 +959,7 @@ def test_the_extremes_of_the_penalty_give_finite_weights(iris, l2):  # C21
         np.testing.assert_allclose(clf.coef_, 0.0, atol=1e-4)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("sharpness", [0.1, 1.0, 6.0])
 def test_a_class_with_more_planes_is_not_more_probable(rng, sharpness):  # C22
     X, y = rng.standard_normal((400, 2)), np.tile([0, 1], 200)
@@ -1008,6 +1024,7 @@ def interrupted(monkeypatch):
     return after
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("error", INTERRUPTIONS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 @pytest.mark.parametrize("n_iterations", [0, 20])

@@ -15,8 +15,6 @@ from geomix.core.planes import Planes
 from geomix.core.pooling import softmax
 from geomix.errors import DataQualityWarning
 
-pytestmark = pytest.mark.kernel
-
 SEVERAL = ["several", "mixed linear", "mixed spline", "fourier"]
 
 

@@ -9,8 +9,6 @@ from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.diagnostics import plane_usage, responsibility_concentration, top_columns
 
-pytestmark = pytest.mark.kernel
-
 
 @pytest.fixture
 def known():

@@ -26,8 +26,6 @@ from geomix.out_of_core.part_reader import StoredRows
 from geomix.out_of_core.scratch import Scratch
 from geomix.out_of_core.survey import RowPart
 
-pytestmark = pytest.mark.kernel
-
 SETTINGS = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
 
 
@@ -54,6 +52,7 @@ def written(frame, folder, n_files=3):
     return folder / "*.parquet"
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("scratch", [None, False])
 @pytest.mark.parametrize("lift", ["linear", "spline"])
 def test_files_give_the_model_of_the_same_rows_in_memory(

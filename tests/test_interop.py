@@ -23,8 +23,6 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import geomix
 from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
 
-pytestmark = pytest.mark.kernel
-
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "max_iter": 30, "random_state": 0}
 
 
@@ -148,6 +146,7 @@ def test_an_unfitted_copy_fits_to_the_same_bits(iris, fitted):
     assert np.array_equal(copy.fit(*iris).predict_proba(iris[0]), fitted.predict_proba(iris[0]))
 
 
+@pytest.mark.kernel
 def test_joblib_workers_fit_the_same_bits(iris, fitted):
     X, y = iris
     fits = joblib.Parallel(n_jobs=2, backend="threading")(
@@ -166,6 +165,7 @@ def routing():
         yield
 
 
+@pytest.mark.kernel
 def test_an_answer_during_a_fit_is_of_the_old_model_or_of_the_new_one(iris):
     X, y = iris
     labels = [y, np.roll(y, 50)]
@@ -338,6 +338,7 @@ def test_labels_may_come_in_any_container(iris, fitted, make):
     assert np.array_equal(clf.predict_proba(X), fitted.predict_proba(X))
 
 
+@pytest.mark.kernel
 def test_float32_rows_are_read_as_the_numbers_they_are(iris):
     X, y = iris
     narrow = X.astype(np.float32)
@@ -399,6 +400,7 @@ def _guarded(method):
     return guarded
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("never_dense")
 @pytest.mark.parametrize("kind", SPARSE)
 @pytest.mark.parametrize("parameters", [{}, {"solver": "adam"}], ids=["lbfgs", "adam"])
@@ -527,6 +529,7 @@ def test_a_progress_bar_of_scikit_learn_is_drawn(iris, fitted, capfd):
     assert np.array_equal(clf.predict_proba(X), fitted.predict_proba(X))
 
 
+@pytest.mark.kernel
 def test_small_numpy_fits_run_on_one_blas_thread_and_give_the_threads_back(monkeypatch):
     import threadpoolctl
 

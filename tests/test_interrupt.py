@@ -7,8 +7,6 @@ import sys
 import pytest
 from patience import PATIENCE
 
-pytestmark = pytest.mark.kernel
-
 SCRIPT = """
 import threading, time, numpy as np, scipy.sparse
 from geomix import GeometricMixtureClassifier, Recipe

@@ -26,8 +26,6 @@ from geomix import GeometricMixtureClassifier, ModelFileError
 from geomix.core import kernel
 from geomix.modelfile import manifest, saving
 
-pytestmark = pytest.mark.kernel
-
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 QUICK = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "max_iter": 20, "random_state": 0}
 
@@ -41,6 +39,7 @@ def saved_then_loaded(model, tmp_path):
 # --- what comes back ---
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("name", MAKERS)
 def test_saved_then_loaded_is_bit_equal(name, tmp_path):
     model, rows = case(name).model, case(name).rows
@@ -54,6 +53,7 @@ def test_saved_then_loaded_is_bit_equal(name, tmp_path):
     assert same.standardize.passes == model.standardize.passes
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_scorer_of_a_loaded_model_answers_alike(name, tmp_path):
     model, rows = case(name).model, case(name).rows
@@ -91,6 +91,7 @@ def test_a_loaded_model_takes_the_same_frames(lift, make, tmp_path):
         same.predict_proba(frame[["size", "other", "<b>", "colour"]])
 
 
+@pytest.mark.kernel
 def test_a_loaded_model_takes_sparse_rows(tmp_path):
     model = case("linear").model
     rows = scipy.sparse.csr_array(numbers()[0])
@@ -337,6 +338,7 @@ def test_there_are_golden_files_of_the_current_version_for_every_kind():
     assert found == {name.replace(" ", "_") for name in MAKERS}
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("path", golden_files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_golden_files_give_the_probabilities_of_their_day(path):
     model = geomix.load(path)

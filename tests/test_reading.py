@@ -21,8 +21,6 @@ from geomix.explain.cells import decoded_row, encoded_rows
 from geomix.explain.contributions import plane_gradients, standardised
 from geomix.table.row_views import all_rows
 
-pytestmark = pytest.mark.kernel
-
 EVERY = list(SETTINGS)
 
 
@@ -81,6 +79,7 @@ def test_a_shape_survives_knots_that_are_neighbours():
 # --- local ---
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_contributions_add_up_to_the_margin(name):
     model, X, _ = fitted(name)

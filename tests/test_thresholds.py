@@ -14,8 +14,6 @@ from geomix.core.planes import Planes
 from geomix.explain.additive_form import NoShapes, additive
 from geomix.explain.cells import encoded_rows
 
-pytestmark = pytest.mark.kernel
-
 
 def scan(model, row, j, values):
     table = np.repeat(row[None], len(values), axis=0)
