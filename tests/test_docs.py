@@ -15,6 +15,7 @@ PAGES = sorted(
     if "gallery" not in path.parts
 )
 GUIDE = sorted([*ROOT.glob("docs/guide/*.md"), *ROOT.glob("docs/start/*.md")])
+REFERENCE = sorted(ROOT.glob("docs/reference/*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.DOTALL)
 # Words of an older draft, each of which needs a second reading.
@@ -101,7 +102,7 @@ def reader():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "page", [page for page in GUIDE if CODE.search(page.read_text())], ids=name
+    "page", [page for page in [*GUIDE, *REFERENCE] if CODE.search(page.read_text())], ids=name
 )
 def test_the_code_of_a_page_runs(page, reader, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
