@@ -9,7 +9,7 @@ import pytest
 TESTS = next(folder for folder in Path(__file__).parents if folder.name == "tests")
 PAGE = TESTS.parent / "docs" / "promises.md"
 NAMED = re.compile(r"`(test_\w+)::(test_\w+)`")
-CASE = re.compile(r"^\| ([A-GN])(\d+) \|", re.MULTILINE)
+CASE = re.compile(r"^\| ([A-HN])(\d+) \|", re.MULTILINE)
 
 
 def functions_of(path):
@@ -24,7 +24,7 @@ def test_every_test_named_on_the_page_exists():
     assert [f"{m}::{t}" for m, t in named if t not in modules.get(m, ())] == []
 
 
-@pytest.mark.parametrize("letter", "ABCDEFGN")
+@pytest.mark.parametrize("letter", "ABCDEFGHN")
 def test_cases_are_numbered_one_by_one(letter):
     numbers = [int(n) for one, n in CASE.findall(PAGE.read_text()) if one == letter]
     assert numbers == list(range(1, len(numbers) + 1))
