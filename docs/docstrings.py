@@ -4,7 +4,8 @@
     name : text;  other : text      lists of names outside of numpydoc sections, as definitions
     indented paragraphs             formulas and small tables, shown as they are
 
-From the first numpydoc section on ("Parameters" and a line of dashes), numpydoc takes over.
+From the first numpydoc section ("Parameters" and a line of dashes), numpydoc takes over. There an
+entry whose text goes on in the next line is a description, not a type.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NOT_OURS = {
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     start = first_section(lines)
     head = [line for block in paragraphs(lines[:start]) for line in (*rewritten(block), "")]
-    lines[:] = [in_text(line) for line in head + lines[start:]]
+    lines[:] = [in_text(line) for line in head + described(lines[start:])]
 
 
 def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -73,6 +74,21 @@ def definitions(block: list[str]) -> list[str]:
             out[-1] += "; " + entry
         else:
             out += [f"``{match[1]}``", f"   {match[2]}"]
+    return out
+
+
+def described(lines: list[str]) -> list[str]:
+    """Entries of numpydoc sections: ``name : a sentence`` becomes a name and its description."""
+    out: list[str] = []
+    for i, line in enumerate(lines):
+        match = ENTRY.match(line)
+        goes_on = i + 1 < len(lines) and re.match(r" +[a-z`(]", lines[i + 1]) is not None
+        if match is None or not (goes_on or ";  " in line):
+            out.append(line)
+            continue
+        for part in line.split(";  "):
+            entry = ENTRY.match(part)
+            out += [entry[1], f"    {entry[2]}"] if entry else [f"    {part}"]
     return out
 
 
