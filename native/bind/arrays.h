@@ -1,4 +1,4 @@
-// Python's arrays as the bindings take and give them, and the checks that several of them share.
+// Types of array arguments and results of the bindings, and the checks that several of them share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -119,7 +119,7 @@ inline void check_labels(const In1<Index>& y, const In1<double>& weight, Index n
 {
     need(length(y) == n_rows && length(weight) == n_rows, "X, y and weight differ in length.");
     for (Index i = 0; i < n_rows; ++i)
-        need(y.data()[i] >= 0 && y.data()[i] < n_classes, "y holds a code that is no class.");
+        need(y.data()[i] >= 0 && y.data()[i] < n_classes, "y holds a code that is not of a class.");
 }
 
 }  // namespace geomix

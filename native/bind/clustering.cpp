@@ -60,7 +60,8 @@ Array1 silhouettes_of(In2<double> X, In2<Index> labels)
     need(width(labels) == length(X), "One label for each row is needed.");
     Index k = 0;
     for (std::size_t i = 0; i < labels.size(); ++i) {
-        need(labels.data()[i] >= 0 && labels.data()[i] < (Index(1) << 20), "Odd label.");
+        need(labels.data()[i] >= 0 && labels.data()[i] < (Index(1) << 20),
+             "A label is out of range.");
         k = std::max(k, labels.data()[i] + 1);
     }
     Vector found;

@@ -1,6 +1,6 @@
-// The door between Python and the kernels: every bind_*.cpp checks shapes and types, lets go of
+// The door between Python and the kernels: every bind_*.cpp checks shapes and types, releases
 // the GIL, and forwards. Here are the module itself and the elementary functions, which tests
-// hold against known values.
+// compare with known values.
 #include <nanobind/stl/string.h>
 
 #include <string>
@@ -35,8 +35,8 @@ nb::tuple sine_cosine(In1<double> x)
 
 NB_MODULE(_native, m)
 {
-    // Objects that live until the interpreter exits (a global model, a kept traceback) are no
-    // fault of the user's, and nothing to fill a terminal with.
+    // Objects that live until the interpreter exits (a global model, a kept traceback) are not
+    // the user's fault, and no reason for messages at exit.
     nb::set_leak_warnings(false);
     m.def("simd", [] { return std::string(kernels().name); });
     m.def("limit_threads", [](int most) { return std::exchange(thread_limit(), most); });

@@ -1,4 +1,4 @@
-// One row from Python: its numbers as they lie or copied, and the array for its answer.
+// One row from Python: its numbers, in place or copied, and the array for its probabilities.
 #pragma once
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
@@ -24,7 +24,7 @@ class Room {
     double* get() const { return at_; }
 
   private:
-    static constexpr Index few = 512;
+    static constexpr Index few = 1024;
     static void* heap(Index n) { return PyMem_RawMalloc(static_cast<std::size_t>(n) * 8); }
     alignas(64) double stack_[few];
     double* at_;
@@ -99,7 +99,7 @@ inline const double* read_row(PyObject* row, Index n, double* room)
     return nullptr;
 }
 
-// `out` if it can take the probabilities, or a new array; a new reference either way.
+// `out` if it can hold the probabilities, or a new array; either way a new reference.
 inline PyObject* place_for(PyObject* out, Index n_classes)
 {
     if (out == nullptr || out == Py_None) {

@@ -1,4 +1,4 @@
-// Answers to whole tables, and the features that training works on.
+// Predictions for whole tables, and the features that training works on.
 #include <memory>
 
 #include "bind/arrays.h"
@@ -58,7 +58,7 @@ class Predictor {
 Vector copied(const In2<double>& a) { return Vector(a.data(), a.data() + a.size()); }
 Vector copied(const In1<double>& a) { return Vector(a.data(), a.data() + a.size()); }
 
-// What every model has, whatever its lift.
+// The numbers that models of every lift have.
 ModelNumbers plane_numbers(const In2<double>& weights, const In1<double>& biases,
                            const In1<Index>& class_start, Index n_members, Index n_columns,
                            double sharpness, double temperature)

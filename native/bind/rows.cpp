@@ -97,7 +97,7 @@ class Minimizer {
     // "moving" or "converged" after a step, "optimal" or "stuck" where none was possible
     std::string step() { return run(1).first; }
 
-    // Steps until one says something else than "moving", at most so many; the value after each.
+    // At most `most` steps, until the status is not "moving"; with the value after each.
     std::pair<std::string, std::vector<double>> run(Index most)
     {
         Progress progress = Progress::moving;

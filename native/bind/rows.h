@@ -1,4 +1,4 @@
-// Training rows as Python holds them: rows of any kind, and the classes that they name.
+// Training rows for Python: rows of any kind, and the number of classes in y.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ template <class R>
 struct TrainingRows {
     using Number = typename R::Number;
     R rows;
-    Index n_named;  // the largest code in y, and one
+    Index n_named;  // the largest code in y, plus one
 
     template <class... Parts>
     explicit TrainingRows(const In1<Index>& y, Parts&&... parts)

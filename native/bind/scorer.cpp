@@ -63,7 +63,7 @@ Index argmax(const double* values, Index first, Index end)
     return best;
 }
 
-// Everything about one row, for answers that are more than probabilities.
+// Scores, probabilities, winning class and responsible plane of one row.
 class RowAnswers {
   public:
     const double *row, *z, *p;  // the row is null where reading it failed, with an error set
@@ -110,7 +110,7 @@ PyObject* predict(PyObject* object, PyObject* const* args, Py_ssize_t n_args)
     return all.row == nullptr ? nullptr : Py_NewRef(PyTuple_GET_ITEM(self->labels, all.code));
 }
 
-// Contribution of every column to the score of `plane`, or None if the lift has no such thing.
+// Contribution of every column to the score of `plane`, or None under a Fourier lift.
 PyObject* contributions_to(Scorer* self, Index plane, const double* row)
 {
     const Model& m = self->model->view();

@@ -1,4 +1,4 @@
-// The parts of a spline lift, for training and for answering, and codes of tables.
+// The parts of a spline lift, for training and for prediction, and the codes of tables.
 #include <nanobind/stl/optional.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ void add_curve(SplineParts& parts, In1<Index> interval, In1<double> fraction, bo
                     vector_of(mean),   {},           vector_of(fraction)};
     for (Index b = 0; b < length(interval); ++b) {
         const Index k = interval.data()[b];
-        need(k >= 0 && k < n_intervals, "interval holds a number that is no step.");
+        need(k >= 0 && k < n_intervals, "interval holds a number that is not a step.");
         part.interval.push_back(static_cast<std::int32_t>(k));
     }
     parts.add(std::move(part));
@@ -121,7 +121,7 @@ nb::object codes(const SplineCoder& coder, Table<T> X, bool wide)
     return wide ? codes_as<std::uint16_t>(coder, X) : codes_as<std::uint8_t>(coder, X);
 }
 
-// --- the lift of a model that answers ---
+// --- the lift of a model for prediction ---
 
 bool all_rise(const In1<double>& numbers)
 {
@@ -161,7 +161,7 @@ LiftSide side_of_pair(Index column, const std::optional<In1<double>>& thresholds
     need(n_cells >= 1 && n_cells <= MOST_BINS_OF_PART, "The cells of a pair are out of range.");
     if (!thresholds) return {column, {}, n_cells - 1, n_cells};
     need(length(*thresholds) + 2 == n_cells && all_rise(*thresholds),
-         "Thresholds must rise, and part as many cells as the pair has.");
+         "Thresholds must rise, and separate as many cells as the pair has.");
     return {column, vector_of(*thresholds), -1, n_cells};
 }
 

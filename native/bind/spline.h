@@ -1,4 +1,4 @@
-// Codes of a spline lift as Python holds them, checked.
+// Codes of a spline lift from Python, checked.
 #pragma once
 
 #include "bind/arrays.h"

@@ -1,4 +1,4 @@
-// A model that owns its numbers, and answers over whole tables in blocks and threads.
+// A model that owns its numbers, and predictions for whole tables in blocks and threads.
 #pragma once
 
 #include <algorithm>
@@ -129,7 +129,7 @@ class OwnedModel {
 
     const Model& view() const { return view_; }
 
-    // Multiply-adds of one row, to decide about threads.
+    // Multiply-adds of one row, which decide the number of threads.
     Index cost() const
     {
         const Model& m = view_;
@@ -199,7 +199,7 @@ class OwnedModel {
                 at(out.class_scores, view_.n_classes), at(out.probabilities, view_.n_classes)};
     }
 
-    // Equally many planes of a class for each member.
+    // Each member has the same number of planes of a class.
     void part_by_members()
     {
         const Index n_classes = size(own_.class_start) - 1, n_members = own_.n_members;
@@ -220,7 +220,7 @@ class OwnedModel {
         Vector shift(own_.kept.size());
         for (Index j = 0; j < n_kept; ++j) {
             place_[own_.kept[j]] = static_cast<std::int32_t>(j);
-            shift[j] = own_.mean[j] * own_.scale[j];  // the scale is inverse by now
+            shift[j] = own_.mean[j] * own_.scale[j];  // own_.scale holds 1 / scale here
         }
         sparse_constants_.resize(static_cast<std::size_t>(padded(n_planes, DOUBLES)));
         for (Index p = 0; p < n_planes; ++p)

@@ -3,8 +3,8 @@
 //   s_c = t + log( sum_m exp(k (z_cm - t)) ) / k,  t = max_m z_cm;   a_cm = exp(...) / sum
 //   p_c = exp(s_c - max s) / sum
 //
-// The maximum is taken off before the sharpness multiplies, so nothing overflows; a class of
-// one plane has its score exactly.
+// The maximum is subtracted before the product with k, so nothing overflows. The score of a class
+// with one plane is that plane's score, exactly.
 #pragma once
 
 #include "simd/elementary.h"
@@ -44,7 +44,7 @@ GEOMIX_INLINE void pool_group(const T* z, const int32_t* class_start, Index n_cl
     }
 }
 
-// s becomes exp(s - max s); answers the sum, and the log of it plus the maximum if wanted.
+// s becomes exp(s - max s); returns the sum, and its log plus the maximum if wanted.
 template <class T>
 struct Normaliser {
     Pack<T> top, total;

@@ -1,12 +1,12 @@
-// Answers to a block of rows, and to one row, by the same operations in the same order.
+// Predictions for a block of rows and for one row, by the same operations in the same order.
 //
 //   u = clip((x - mean) / scale), 0 where x is missing;  v = R u;  phi = v or [cos(v O); sin(v O)];
 //   z = c W phi + b, c = 1 or sqrt(1/D);  s = soft-OR(z);  p = softmax(s / T)
 //
-// or z by looking up (predict/spline.h); s is the mean over the members of a committee.
+// or z by looking up (predict/spline.h); s is the mean over the members of an ensemble.
 //
 // A block keeps 8 rows side by side in a pack, one row keeps 8 outputs; each number is the same
-// sequence of operations either way, so a row's answer never depends on its company.
+// sequence of operations either way, so a prediction depends on its row alone.
 #pragma once
 
 #include "predict/pooling.h"
@@ -87,7 +87,7 @@ static void fourier_block(const Model& m, const double* angles, Index n_groups, 
     }
 }
 
-// phi -> z. The lift's scale waits for the sums: there are fewer of them than lifted numbers.
+// phi -> z. The lift's scale is applied to z, which has fewer numbers than phi.
 static void score_block(const Model& m, const double* phi, Index n_groups, double* z)
 {
     constexpr int n = DOUBLES;
@@ -125,7 +125,7 @@ struct ScoreScratch {
     }
 };
 
-// Means over the members of a committee: [class, member][lane] -> [class][lane].
+// Means over the members of an ensemble: [class, member][lane] -> [class][lane].
 GEOMIX_INLINE void average_group(const double* pools, Index n_classes, Index n_members, double* s)
 {
     constexpr int n = DOUBLES;
@@ -137,7 +137,7 @@ GEOMIX_INLINE void average_group(const double* pools, Index n_classes, Index n_m
     }
 }
 
-// From the plane scores of a block to what is wanted of it.
+// From the plane scores of a block to the outputs that are wanted.
 static void answer_scores(const Model& m, Index n_rows, const Answers& out, const ScoreScratch& at)
 {
     constexpr int n = DOUBLES;
@@ -214,8 +214,8 @@ static void fourier(const Model& m, Strided<double> V, Index n_rows, T* phi, dou
 
 // --- one row ---
 
-// The same over numbers just written one by one: they are read one by one as well, because a
-// pack would wait until all of them have reached the cache.
+// The same over numbers that were just written one by one. They are read one by one too: a
+// load of a whole pack would wait until all of them have reached the cache.
 template <class F>
 GEOMIX_INLINE void each_fresh_pack(double* v, Index n_values, F f)
 {
@@ -258,7 +258,7 @@ static void fourier_row(const Model& m, const double* angles, double* phi)
     store(sines, first_sines);  // the last pack of cosines may have run over their end
 }
 
-// s : [class, member] -> [class], cooled
+// s : [class, member] -> [class], divided by the temperature
 static void average_row(const Model& m, double* s, double* a)
 {
     const double all = static_cast<double>(m.n_members);

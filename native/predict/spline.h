@@ -2,7 +2,7 @@
 //
 //   z_p = b_p + sum over curves of (value_p[k] + f * step_p[k]) + sum over cells of value_p[code]
 //
-// where x lies in interval k of a curve, f of the way through it. Planes are in lanes, so a look-up
+// where x lies in interval k of a curve, at the fraction f of its width. Planes are in lanes, so a look-up
 // works on all of them at once. Cells are found one by one, by the same operations in a block and
 // in a row.
 #pragma once
@@ -15,8 +15,8 @@ namespace GEOMIX_LEVEL {
 
 typedef Index LooseIndex __attribute__((may_alias));  // lies in a scratch of doubles
 
-// How many edges are not above x; of NaN none. The edges are filled up with NaN, which nothing
-// reaches, so no step of the search leaves them.
+// Number of edges <= x; 0 for NaN. The edges are filled up with NaN, and x >= NaN is false, so the
+// search stays within them.
 template <int N>
 GEOMIX_INLINE void find_edges(const double* edges, Index half, const double* x, LooseIndex* at)
 {
@@ -25,7 +25,7 @@ GEOMIX_INLINE void find_edges(const double* edges, Index half, const double* x, 
         for (int i = 0; i < N; ++i) at[i] += half & -Index(edges[at[i] + half - 1] <= x[i]);
 }
 
-// The numbers of a curve's interval, and how far into it, 0 to 1.
+// The numbers of a curve's interval, and the relative position in it, 0 to 1.
 template <int N>
 GEOMIX_INLINE void place_on_curve(const ModelCurve& curve, Index width, const double* x,
                                   LooseIndex* at, double* fraction)
@@ -143,7 +143,7 @@ static void spline_row(const Model& m, const double* x, double* room, double* z)
     add_up(s, at, fraction, 1, z);
 }
 
-// What each column adds to the score of a plane; a pair adds one half to either of its columns.
+// What each column adds to the score of a plane; each column of a pair gets half of its value.
 static void spline_contributions(const Model& m, const double* x, Index plane, double* room,
                                  double* by_column)
 {

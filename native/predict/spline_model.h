@@ -1,10 +1,10 @@
 // A spline lift as prediction needs it, and the tables of planes over it: see core/spline.py.
 //
-//   curve   [interval][value at its left knot, step to its right one], then what a missing cell has
+//   curve   [interval][value at its left knot, step to its right one], then the value of a missing cell
 //   levels  [level], then a missing cell and a level never seen
 //   pair    [cell of the first column][cell of the second]
 //
-// each for all planes side by side, less sum_k mean_k w_k except where a cell adds nothing.
+// each for all planes side by side, minus sum_k mean_k w_k, except in cells whose phi is 0.
 #pragma once
 
 #include <cmath>

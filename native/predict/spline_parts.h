@@ -1,11 +1,11 @@
-// The parts of a spline lift, and what planes over their steps are in each bin: see core/spline_parts.py.
+// The parts of a spline lift, and the value of a plane in each bin: see core/spline_parts.py.
 //
 //   curve   table[b] = sum of the steps below the bin's interval + fraction * the interval's step
 //   levels  table[b] = step b
 //   pair    table[a, b] = sum of the steps up to a (or step a alone) and up to b (or b alone)
 //
-// less sum_k mean_k w_k, except where a cell is missing or was never seen. Gradients go back the
-// transposed way.
+// minus sum_k mean_k w_k, except in bins of missing cells and of levels that were never seen.
+// Gradients over bins become gradients over steps by the transposed matrix.
 #pragma once
 
 #include <algorithm>
@@ -91,7 +91,7 @@ struct SplinePart {
         if (kind == pair) expand_pair(steps, centre, bins, room);
     }
 
-    // bins  ->  steps, the transposed way
+    // bins  ->  steps, by the transposed matrix
     void collect(const Bin* bins, Lanes* steps, Lanes* room) const
     {
         Lanes total;
@@ -198,7 +198,7 @@ class SplineParts {
         }
     }
 
-    // tables  ->  weights, the transposed way;  room for 2 n_steps
+    // tables  ->  weights, by the transposed matrix;  room for 2 n_steps
     void collect(const Aligned<float>& tables, Index n_planes, double* weights, Lanes* room) const
     {
         Lanes* steps = room + n_steps();

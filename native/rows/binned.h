@@ -3,8 +3,8 @@
 //   z_ip = b_p + sum_j table_j[code_ij][p];   gradient_j[code_ij][p] += g_ip
 //
 // A bin holds a tile of planes, so that a cell works on all of them at once. Rows go in blocks, a
-// few parts at a time: their tables stay in the nearest cache, and rows of one code, of which there
-// are many after each other in a column that is mostly zero, have other parts to add in between.
+// few parts at a time. Their tables then stay in the nearest cache. Consecutive rows with the same
+// code, common in a column that is mostly zero, would otherwise wait for each other's sums.
 // Scores are summed over the parts of a row in a fixed order, gradients over the rows in order.
 #pragma once
 
@@ -27,7 +27,7 @@ GEOMIX_INLINE LooseTile& tile_at(float* numbers, Index i)
 
 constexpr int PARTS_AT_ONCE = 6;
 
-// What N parts add to the scores of a tile of planes: z [row][plane].
+// Adds N parts to the scores of a tile of planes: z [row][plane].
 template <class Code, int N>
 static void add_parts(const CodedRows& rows, const Index* first_bin, Index part,
                       const float* tables, float* z)

@@ -103,7 +103,7 @@ class BinnedRows {
   private:
     static constexpr Index BLOCKS_PER_CHUNK = 8, LANES = rows_in_group<float>;
 
-    // What a thread works on.
+    // Buffers of one thread.
     struct Own {
         OwnedSums sums;
         Aligned<float> gradient, scratch;

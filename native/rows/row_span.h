@@ -13,8 +13,8 @@
 
 namespace geomix {
 
-// What is left falls about geometrically with the rank, so a look at an early rank tells
-// whether `most` will do. A third more than that is still worth trying.
+// What is left falls about geometrically with the rank, so an early rank predicts
+// whether `most` is enough. A third more than that is still worth trying.
 inline bool hopeless(Index rank, Index most, double left, double tol)
 {
     if (rank < 16 || rank % 16 != 0) return false;

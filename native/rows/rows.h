@@ -150,8 +150,8 @@ class Rows {
                 weight_.data() + first * group, std::min(chunk_groups(), n_groups_ - first)};
     }
 
-    // Adds up compute(k, ...) over the chunks in order. A chunk adds each number once, so the
-    // one thread can add straight into the total and still get the bits of many.
+    // Adds up compute(k, ...) over the chunks in order. A chunk adds to each
+    // number once, so a single thread can add straight into the total with the same bits.
     template <class Compute>
     bool by_chunks(const Problem<T>& problem, Interrupt& interrupt, Compute compute,
                    OwnedSums& total) const

@@ -4,7 +4,7 @@
 //
 // over the entries k of row i, x_k in column j_k. Weights lie by columns, so that an entry works
 // on all planes at once, a pack of them in each register. Scores are summed over the columns of a
-// row in order, gradients over the rows in order, whoever does it and whatever goes on beside it.
+// row in order, gradients over the rows in order, whatever the number of threads.
 #pragma once
 
 #include "predict/predict.h"
@@ -195,7 +195,7 @@ static void sparse_gradient(const Sparse& X, const double* slopes, Index width, 
 static void sparse_answer(const Model& m, const Sparse& X, const Answers& out, double* scratch)
 {
     const ScoreScratch at(m, scratch);
-    double* room = at.a;  // the responsibilities' place is free until there are scores
+    double* room = at.a;  // the responsibilities are written only after the scores
     const auto scores =
         m.weight_columns.halved ? panel_scores<true, Scaled> : panel_scores<false, Scaled>;
     scores(X, {m}, m.weight_columns, m.n_lifted, m.n_planes, m.sparse_constants, room, at.z);

@@ -17,7 +17,7 @@
 
 namespace geomix {
 
-// What a pass works on: planes by columns, their gradient, and the slopes of a block of rows.
+// Buffers of a pass: planes by columns, their gradient, and the slopes of a block of rows.
 struct SparsePass {
     Index n_inputs, width;
     Aligned<double> weights, gradient, slopes, y, weight;
@@ -138,7 +138,7 @@ class SparseRows {
     }
 
   private:
-    // Rows whose slopes are held at a time, and entries after which there may be an interrupt.
+    // Rows whose slopes are held at a time, and entries after which Ctrl-C is checked for.
     static constexpr Index MOST_ROWS = 4096, MANY_ENTRIES = Index(1) << 20;
 
     static Sparse part(const Sparse& X, Index first, Index n)

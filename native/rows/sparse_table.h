@@ -1,8 +1,8 @@
-// Rows of a CSR matrix that somebody else made: checked once, trusted from then on.
+// Rows of a CSR matrix from a caller: checked here, trusted from then on.
 //
 // Column numbers may come in any order and more than once in a row, where their values add up.
-// What lies already as the kernels want it (doubles, 32-bit columns that rise) is borrowed unless
-// it is to be kept; everything else is copied.
+// Arrays that the kernels can read (doubles, 32-bit columns that rise) are borrowed unless they
+// are to be kept; others are copied.
 #pragma once
 
 #include <algorithm>

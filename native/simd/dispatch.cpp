@@ -1,4 +1,4 @@
-// Which CPU level answers: the best one this machine has, or the one named in GEOMIX_SIMD.
+// The CPU level in use: the best one of this machine, or the one named in GEOMIX_SIMD.
 #include <cstdlib>
 #include <cstring>
 

@@ -3,7 +3,7 @@
 //   exponential   <= 1 ulp; results below the smallest normal number become 0, NaN stays NaN
 //   logarithm     <= 1 ulp for positive normal numbers (the core takes logs of sums >= 1 only)
 //   sine_cosine   absolute error <= 2.3e-16 for every finite angle; beyond FAR_ANGLE each lane
-//                 asks libm, which reduces huge angles with as many digits of pi as it takes
+//                 calls libm, which reduces huge angles with enough digits of pi
 //
 // exp: Cody-Waite reduction x = n ln2 + r, then the Taylor series of e^r on |r| <= ln2 / 2.
 // log, sin, cos: the polynomials and splittings of FDLIBM (Sun Microsystems, freely usable).
@@ -65,7 +65,7 @@ GEOMIX_INLINE Pack<T> exponential(Pack<T> x)
         even = fused(even, r2, splat<T>(E::c[i]));
         odd = fused(odd, r2, splat<T>(E::c[i + 1]));
     }
-    // 1 + r with what its rounding lost: known long before the series is.
+    // 1 + r and its rounding error, which do not wait for the series.
     const Pack<T> one = splat<T>(T(1)), line = one + r, lost = r - (line - one);
     const Pack<T> e = line + fused(r2, fused(r, odd, even), lost);
     // 2^n: the low bits of `shifted` hold n, so n + bias goes straight into the exponent.
@@ -144,8 +144,8 @@ struct SineCosine {
     Pack<double> sine, cosine;
 };
 
-// Sines and cosines of angles up to FAR_ANGLE. The terms of FDLIBM k_sin and k_cos that make up
-// for the rounding of r are left out: that is within the absolute error above.
+// Sines and cosines of angles up to FAR_ANGLE. The terms of FDLIBM k_sin and k_cos that correct
+// the rounding of r are left out, which the absolute error above allows for.
 GEOMIX_INLINE SineCosine sine_cosine(Pack<double> x)
 {
     constexpr double sines[6] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03,
@@ -192,7 +192,7 @@ static __attribute__((noinline)) SineCosine sine_cosine_far(const double* angle)
 }
 
 // put(i, sines and cosines of the pack of angles at i), over n angles in whole packs. All angles
-// are taken for near ones first; should one not be, everything is put again.
+// are assumed to be near first; if one is not, all are computed again.
 template <class Put>
 GEOMIX_INLINE void each_sine_cosine(const double* angles, Index n, Put put)
 {

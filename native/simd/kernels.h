@@ -55,7 +55,7 @@ struct Strided {
 
 // A matrix (n_outputs, n_inputs) for one row at a time: transposed, padded to `width` outputs
 // (whole packs), in strips of COLUMN_STRIP outputs so that a pass over it reads memory in order.
-// One row reuses nothing, so reading is what it costs. Numbers whose lower 32 bits are all zero
+// One row reuses no number, so its cost is that of reading them. Numbers whose lower 32 bits are all zero
 // are `halved`: of each two packs of a column the second lives in the lower halves of the first,
 // which halves the reading and changes no result.
 constexpr Index COLUMN_STRIP = 64;
@@ -66,7 +66,7 @@ struct Columns {
 };
 
 // Sums run over this many columns at a time (see simd/multiply.h). Over few columns a quarter of them:
-// one row has few sums, and a long one waits for itself at every step.
+// one row has few sums, and each step of a long sum waits for the one before.
 constexpr Index SEGMENT = 128;
 static inline Index short_segment(Index n_inputs)
 {
@@ -74,7 +74,7 @@ static inline Index short_segment(Index n_inputs)
 }
 
 // Rows of a sparse matrix (CSR): row i holds values[k] in columns[k], k from start[i] to
-// start[i + 1], its columns rising. `order` says which rows; null: as they stand.
+// start[i + 1], its columns rising. `order` lists the rows; null: all of them, in order.
 struct Sparse {
     const double* values;
     const std::int32_t* columns;
@@ -83,8 +83,8 @@ struct Sparse {
     Index n_rows;
 };
 
-// Planes over centred sparse rows: weights by columns, never halved, and what is left for every
-// row alike, constants = b - W shift, padded to the width of the columns.
+// Planes over centred sparse rows: weights by columns, never halved, and the constant part of
+// the scores, constants = b - W shift, padded to the width of the columns.
 struct SparsePlanes {
     Problem<double> problem;
     Columns columns;
@@ -143,7 +143,7 @@ struct ModelSpline {
     Index n_curves, n_cells, width;
 };
 
-// Everything that answers a row. Matrices hold one output per row: rotation (n_rotated, n_kept),
+// A model, ready for prediction. Matrices hold one output per row: rotation (n_rotated, n_kept),
 // frequencies (n_frequencies, n_rotated), weights (n_planes, n_lifted).
 struct Model {
     const Index* kept;
@@ -191,9 +191,9 @@ struct TypedKernels {
 };
 
 // The same over sparse rows, at most ROWS_PER_BLOCK of them; `labels` holds no X, and scratch
-// sparse_scratch(problem) numbers. Sums::weights_gradient is left alone: `gradient` adds it up.
+// sparse_scratch(problem) numbers. Sums::weights_gradient is not written: `gradient` adds it up.
 struct SparseKernels {
-    // slopes : (n_rows, width), what lies beyond the planes is left as it is.
+    // slopes : (n_rows, width); columns beyond the planes are not written.
     void (*terms)(const SparsePlanes&, const Sparse&, const PanelRows<double>& labels, Sums&,
                   double* slopes, double* scratch);
     double (*cross_entropy)(const SparsePlanes&, const Sparse&, const PanelRows<double>& labels,
@@ -208,8 +208,8 @@ struct SparseKernels {
 };
 
 // The same over rows of codes, at most ROWS_PER_CODED_BLOCK of them; scratch holds coded_scratch
-// numbers. Problem::weights is not read: the tables say it all. Sums::weights_gradient is left
-// alone: slopes are added to `gradient`, laid out like the tables.
+// numbers. Problem::weights is not read: the tables hold the weights. Sums::weights_gradient is
+// not written: slopes are added to `gradient`, laid out like the tables.
 struct CodedKernels {
     void (*terms)(const Problem<float>&, const SplineTables&, const CodedRows&,
                   const PanelRows<float>& labels, Sums&, float* gradient, float* scratch);
@@ -245,7 +245,7 @@ struct Kernels {
     // out[centre][row], as many rows as the panels have lanes.
     void (*squared_distances)(const double* panel, Index n_groups, const double* centres,
                               Index n_centres, Index n_columns, double* out);
-    // S holds class scores [group][class][lane] with the row maximum taken off.
+    // S holds class scores [group][class][lane] minus the maximum of each row.
     Likelihood (*likelihood)(const PanelRows<double>& S, Index n_classes, double b);
     // Products and sums of flat arrays, in 32 partial sums added up in a fixed tree.
     double (*dot)(const double* a, const double* b, Index n);
@@ -305,7 +305,7 @@ static inline Index answer_scratch(const Model& m)
            score_scratch(m) + spline_scratch(m, DOUBLES);
 }
 
-// One row on its way to plane scores, and all that it needs.
+// Scratch for one row: its values up to the plane scores.
 static inline Index lifted_scratch(const Model& m)
 {
     const Index n = DOUBLES;
@@ -320,7 +320,7 @@ static inline Index row_scratch(const Model& m)
            2 * padded(m.n_planes, n) + 4 * padded(m.n_pools, n);
 }
 
-// The table of the best level this CPU has, or the one named in GEOMIX_SIMD.
+// The functions of the best level of this CPU, or of the one named in GEOMIX_SIMD.
 const Kernels& kernels();
 
 }  // namespace geomix

@@ -194,7 +194,7 @@ GEOMIX_INLINE void columns_tile(const double* x, Index first, Index length, cons
         for (int s = 0; s < S; ++s) {
             const Pack<double> xj = splat(x[j + s * length]);
             const double* column = columns + (j + s * length) * step;
-            // The hardware's own prefetcher comes too late for columns this short.
+            // Columns are too short for the hardware's own prefetcher.
 #pragma GCC unroll 8
             for (int i = 0; i < (Halved ? N / 2 : N); ++i)
                 __builtin_prefetch(column + 6 * step + i * n);

@@ -1,4 +1,4 @@
-// Threads that live as long as one call: nothing survives it, so nothing breaks after a fork.
+// Threads that live as long as one call, so that a fork between calls is safe.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ inline int available_cores()
     return cores > 0 ? cores : 1;
 }
 
-// The most threads that calls from this thread may use; 0: no limit of their own.
+// The most threads that calls from this thread may use; 0: no such limit.
 inline int& thread_limit()
 {
     static thread_local int limit = 0;
@@ -76,7 +76,7 @@ void in_parallel(int n_threads, F f)
     for (std::thread& other : others) other.join();
 }
 
-// Lets the calling thread look for Ctrl-C from time to time while others work on.
+// Lets the calling thread check for Ctrl-C from time to time while others work.
 class Interrupt {
   public:
     using Look = bool (*)();
@@ -84,7 +84,7 @@ class Interrupt {
 
     bool asked() const { return asked_.load(std::memory_order_relaxed); }
 
-    // Calling thread only: looks at most every 20 ms, because looking takes the GIL.
+    // Calling thread only: checks at most every 20 ms, because a check takes the GIL.
     bool check()
     {
         if (!asked() && look_ && Clock::now() - last_ > std::chrono::milliseconds(20)) {

@@ -1,4 +1,4 @@
-// Flat arrays of doubles: what a solver does besides asking for gradients.
+// Flat arrays of doubles: the arithmetic of a solver apart from gradients.
 #pragma once
 
 #include "simd/kernels.h"
@@ -33,7 +33,7 @@ static void add_scaled(double* a, double t, const double* d, Index n)
     for (; i < n; ++i) a[i] += t * d[i];
 }
 
-// One step of Adam on flat arrays. Both moments are unbiased by factors that wait until the end:
+// One step of Adam on flat arrays. The factors that make both moments unbiased are applied at the end:
 //   x -= (rate / unbias_mean) mean / (sqrt(square) / sqrt(unbias_square) + epsilon)
 static void adam_step(const AdamRates& rates, const double* __restrict gradient, Index n,
                       double* __restrict mean, double* __restrict square, double* __restrict x)

@@ -1,7 +1,7 @@
 // One epoch of Adam over rows in a given order (training/adam_epochs.py has the same loop in NumPy).
 //
-// A batch is cut into chunks of at most 128 rows, whose sums are added in order: threads share
-// the chunks of a batch and give the same bits as one.
+// A batch is cut into chunks of at most 128 rows, whose sums are added in order. Threads share the
+// chunks of a batch, and any number of threads gives the same bits.
 #pragma once
 
 #include "solvers/adam_steps.h"
@@ -63,11 +63,11 @@ class AdamEpoch {
         T code, weight;
     };
 
-    // The threads of an epoch. They meet at counters instead of locks: a batch takes some
+    // The threads of an epoch. They wait at atomic counters instead of locks, because a batch takes
     // tens of microseconds, less than it takes to wake a sleeping thread.
     class Team {
       public:
-        // Everything is allocated here: a team that works cannot run out of memory.
+        // Allocates everything, so that no thread can run out of memory later.
         Team(AdamEpoch& epoch, int n_threads, Index most_chunks)
             : epoch_(epoch), n_threads_(n_threads)
         {
@@ -84,7 +84,7 @@ class AdamEpoch {
                 sums_.emplace_back(epoch_.n_planes_, epoch_.n_inputs_);
         }
 
-        // The calling thread knows how many threads there are before it opens the first batch.
+        // How many threads were started; called before the first batch is opened.
         void lead(int n_threads) { n_threads_ = n_threads; }
 
         void open(const Index* order, Index size)
@@ -95,7 +95,7 @@ class AdamEpoch {
             round_.fetch_add(1, std::memory_order_release);
         }
 
-        // Sums of the batch that is open, on the calling thread with everybody's help.
+        // Sums of the open batch, computed by all threads; called by thread 0.
         void sum(OwnedSums& total)
         {
             if (sums_.empty()) {
@@ -129,7 +129,7 @@ class AdamEpoch {
             Aligned<T> X, y, weight, scratch;
         };
 
-        // The others are a microsecond away, or have no core: look often, then give way.
+        // The others need a microsecond, or have no core: spin, then yield.
         template <class Done>
         static void wait(Done done)
         {
@@ -169,7 +169,7 @@ class AdamEpoch {
                 at.scratch.data());
         }
 
-        // Rows in random order are far apart: have the next chunk's on their way meanwhile.
+        // Rows in random order are not in the cache: prefetch those of the next chunk.
         void ask_for(const Index* rows) const
         {
             const Index left = std::min<Index>(epoch_.order_end_ - rows, ROWS_PER_ADAM_CHUNK);
@@ -194,20 +194,20 @@ class AdamEpoch {
         std::atomic<bool> dismissed_{false};
     };
 
-    // Sums -> step; answers the batch's objective.
+    // Sums -> step; returns the batch's objective.
     double finish_batch(Team& team)
     {
         total_.clear();
         team.sum(total_);
         const double value = steps_.take(total_);
-        planes_.assign(steps_.vector());  // the team may begin the next batch as soon as it opens
+        planes_.assign(steps_.vector());  // before the next batch opens: the team reads them
         return value;
     }
 
     Planes<T> planes_;
     const Index n_planes_, n_inputs_;
     Strided<T> X_;
-    std::vector<Label> labels_;  // side by side: one miss per row instead of two
+    std::vector<Label> labels_;  // code and weight together: one cache miss per row, not two
     const Index* order_end_ = nullptr;
     OwnedSums total_;
     AdamSteps steps_;

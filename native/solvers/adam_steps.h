@@ -39,7 +39,7 @@ class AdamSteps {
         return std::max<Index>(static_cast<Index>(n), 1);
     }
 
-    // Sums -> usage penalty -> clipped gradient -> step; answers the batch's objective.
+    // Sums -> usage penalty -> clipped gradient -> step; returns the batch's objective.
     double take(const OwnedSums& total)
     {
         const double share = 1.0 / total.sums.row_weight;

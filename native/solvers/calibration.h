@@ -47,7 +47,7 @@ inline Calibrated calibrate(const double* S, const Index* y, const double* weigh
         if (std::fabs(moved - t) < 1e-10) break;
         t = moved;
         now = at(t);
-        // Level counts as better: near the minimum the slope tells more than the value.
+        // An equal value counts as better: near the minimum the slope is more exact than the value.
         if (now.loss + 0.5 * pull * t * t <= best + 1e-12)
             best_t = t, best_loss = now.loss, best = now.loss + 0.5 * pull * t * t;
     }

@@ -13,7 +13,7 @@
 
 namespace geomix {
 
-// moving, converged: a step was made; optimal, stuck: none was, the start was as good as it gets.
+// moving, converged: a step was made; optimal, stuck: no step from the start lowers the value.
 enum class Progress { moving, converged, optimal, stuck, interrupted };
 
 class Lbfgs {
@@ -37,7 +37,8 @@ class Lbfgs {
         if (largest_entry(gradient_) <= gradient_tol_) return Progress::optimal;
         set_direction();
         Search search = line_search(objective);
-        if (search.failed && !memory_.empty()) {  // a stale curvature: forget it, go downhill
+        if (search.failed &&
+            !memory_.empty()) {  // the curvature is out of date: drop it, follow the gradient
             memory_.clear();
             set_direction();
             search = line_search(objective);
@@ -156,7 +157,7 @@ class Lbfgs {
         gradient_.swap(trial_gradient_);
         value_ = search.value;
         const double size = std::max({std::fabs(before), std::fabs(value_), 1.0});
-        // The first steps know no curvature yet and may gain little far from the minimum.
+        // The first steps have no curvature yet, and may gain little far from the minimum.
         const bool settled = ++n_steps_ > few_steps && before - value_ <= value_tol_ * size;
         return settled || largest_entry(gradient_) <= gradient_tol_ ? Progress::converged
                                                                     : Progress::moving;

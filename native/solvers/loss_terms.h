@@ -31,7 +31,7 @@ struct GroupScratch {
     T *a, *bias, *usage, *s, *e;
 };
 
-// One group: z becomes the slopes; answers the rows' losses, one per lane.
+// One group: z becomes the slopes; returns the losses of the rows, one per lane.
 template <class T>
 GEOMIX_INLINE Pack<T> group_terms(const Problem<T>& problem, Pack<T> y, Pack<T> weight, T* z,
                                   const GroupScratch<T>& at)
@@ -62,8 +62,8 @@ GEOMIX_INLINE Pack<T> group_terms(const Problem<T>& problem, Pack<T> y, Pack<T> 
     return (logarithm<T>(sum.total) - expected) * weight;
 }
 
-// Sums over rows whose plane scores lie at the beginning of the scratch, where the slopes come to
-// lie: everything but the gradient of the weights.
+// Sums over rows whose plane scores are at the beginning of the scratch, where the slopes replace
+// them: all but the gradient of the weights.
 template <class T>
 static void terms_of_scores(const Problem<T>& problem, const PanelRows<T>& rows, Sums& sums,
                             T* scratch)

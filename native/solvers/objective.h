@@ -3,7 +3,7 @@
 //   value = loss / W + sum_p lambda_p ||w_p||^2 - shrink_to_mean sum_c Lambda_c ||mu_c||^2
 //
 // with W the sum of the row weights, mu_c the mean of class c's planes weighted by lambda, and
-// Lambda_c the sum of those: the part of the penalty that falls on mu_c is shrinkage_term by a share.
+// Lambda_c the sum of those: the penalty of mu_c is reduced by the share shrink_to_mean.
 #pragma once
 
 #include "rows/rows.h"
@@ -30,7 +30,7 @@ inline double penalised(const OwnedSums& terms, const double* vector, const doub
     return value;
 }
 
-// What the shrink_to_mean changes in the value, its gradient added to `gradient`.
+// The term of shrink_to_mean in the value; its gradient is added to `gradient`.
 inline double shrinkage_term(double shrink_to_mean, const double* vector,
                              const double* coefficients,
                              const std::vector<std::int32_t>& class_start, Index n_inputs,

@@ -39,13 +39,13 @@ except ImportError as error:
 
 __all__ = ["ClusterError", "DaskGeometricMixtureClassifier"]
 
-# Sums of so many partitions are added by one task.
+# One task adds the sums of this many partitions.
 BRANCHES = 16
-LOOK_EVERY = 1.0  # seconds between looks at whether there are workers left
+LOOK_EVERY = 1.0  # seconds between checks for workers
 
 
 class ClusterError(RuntimeError):
-    """The cluster cannot go on: no workers left, data lost, or a worker that failed."""
+    """The cluster cannot finish the work: no workers, data lost, or a worker that failed."""
 
 
 class DaskGeometricMixtureClassifier:
@@ -58,7 +58,7 @@ class DaskGeometricMixtureClassifier:
     worker_timeout : float, default=60
         Seconds without a single worker after which a fit gives up with ``ClusterError``.
     parameters : those of ``GeometricMixtureClassifier`` and of ``Recipe``
-        Of these, ``solver="adam"``, committees and early stopping need rows in memory.
+        Of these, ``solver="adam"``, ensembles and early stopping need rows in memory.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class DaskGeometricMixtureClassifier:
         return hasattr(self._local, "model_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskGeometricMixtureClassifier:
-        """Learn from a Dask array or data frame ``X`` with labels ``y``, cut alike.
+        """Fit to a Dask array or data frame ``X`` and labels ``y`` with the same partitions.
 
         An error or Ctrl-C cancels the work on the cluster and leaves the estimator as it was.
         """
@@ -183,9 +183,9 @@ def _parts(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     if len(set(counts)) > 1:
         raise ValueError(
             f"X, y and sample_weight have {counts} partitions; expected as many in each, cut at "
-            "the same rows. Rechunk or repartition them alike."
+            "the same rows. Rechunk or repartition them in the same way."
         )
-    # The name tells nothing of the data, so that tokenizing does not read them.
+    # The name does not depend on the data, so that tokenizing does not read them.
     return [dask.delayed(RowPart, pure=False)(*pieces) for pieces in zip(*columns, strict=True)]
 
 
@@ -265,25 +265,25 @@ def _n_right(model: GeometricMixture, part: RowPart) -> tuple[float, float]:
 
 
 class _Cluster:
-    """A client, and the futures that were asked of it: to wait for, and to give back.
+    """A client and the futures it has submitted.
 
-    On the way out whatever is left is released, after an error or Ctrl-C cancelled.
+    On exit all futures are released; after an error or Ctrl-C they are cancelled.
     """
 
     def __init__(self, client: Any, worker_timeout: float) -> None:
         self.client = client
         self.worker_timeout = worker_timeout
-        self._asked: list[Any] = []  # weak references: a future that nobody holds is released
-        # Held until the result that they lead to is there: the scheduler cannot cancel a task
-        # of which nobody wants what depends on it.
+        self._submitted: list[Any] = []  # weak references: a future that nobody holds is released
+        # Held until the result is there: the scheduler can only cancel tasks whose futures are
+        # still held.
         self._under_way: list[Any] = []
 
     def __enter__(self) -> _Cluster:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        left = [future for one in self._asked if (future := one()) is not None]
-        # The cluster may be gone: then nothing is left on it either.
+        left = [future for one in self._submitted if (future := one()) is not None]
+        # The cluster may be gone, and its futures with it.
         with contextlib.suppress(Exception):
             if kind is not None:
                 self.client.cancel(left)
@@ -310,8 +310,8 @@ class _Cluster:
         return futures[0]
 
     def _remember(self, futures: list[Any]) -> list[Any]:
-        self._asked = [one for one in self._asked if one() is not None]
-        self._asked += map(weakref.ref, futures)
+        self._submitted = [one for one in self._submitted if one() is not None]
+        self._submitted += map(weakref.ref, futures)
         self._under_way += futures
         return futures
 
@@ -329,7 +329,7 @@ class _Cluster:
                 # Not done in this second, or done just then; or a task has failed.
                 if future.status == "error":
                     if isinstance(error, (ValueError, TypeError)):
-                        raise  # what is wrong with the data is said where it was found
+                        raise  # an error about the data, with its own message
                     raise ClusterError(f"A worker failed with {error!r}.") from error
                 if future.status not in ("pending", "finished"):
                     raise self._lost(error) from error
@@ -347,12 +347,12 @@ class _Cluster:
         try:
             return len(self.client.nthreads())
         except Exception as error:
-            raise ClusterError(f"The scheduler does not answer: {error!r}.") from error
+            raise ClusterError(f"The scheduler does not respond: {error!r}.") from error
 
     def _lost(self, error: Exception) -> ClusterError:
         if isinstance(error, distributed.KilledWorker):
             return ClusterError(
-                "Workers died again and again on one partition, most likely for want of memory; "
+                "Workers died repeatedly on one partition, probably out of memory; "
                 "use smaller partitions or larger workers."
             )
         return ClusterError(

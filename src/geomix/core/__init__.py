@@ -1,15 +1,15 @@
-"""The formula and the fast code: features, planes, pooling, loss, solvers, answers.
+"""The formula and the fast code: features, planes, pooling, loss, solvers, predictions.
 
 pooling, planes, objective    the four equations and the training objective
 feature_map                   from encoded rows to phi: one-hot columns, standardising, a lift
 moments                       mean, variance and limits of columns, in memory or in parts
 lifts                         standardise, rotate, lift: linear and Fourier features
 spline over spline_parts      the spline lift: a curve for each column, tables for pairs
-row_sums                      rows that return loss, gradient and usage at any planes
+row_sums                      loss, gradient and usage of rows, as sums
 adam, lbfgs, descent          solvers on one flat array
 clustering                    weighted k-means and silhouettes
 calibration                   the temperature, and measures of calibration
-predictors                    answers for whole tables and for one row
+predictors                    predictions for whole tables and for one row
 kernel over native            the one door to compiled code, with NumPy as the reference
 array_api                     the same functions for torch, CuPy and JAX arrays
 blas_threads                  BLAS threads during a fit

@@ -1,4 +1,4 @@
-"""Adam on one flat array, with clipping of the gradient's norm. It knows nothing of planes."""
+"""Adam on one flat array, with clipping of the gradient's norm."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def features(X: Any, feature_map: FeatureMap) -> Any:
 
 def _expanded(X: Any, expand: Expand, like: Like) -> Any:
     if not np.isin(expand.shows, (NUMBER, MISSING)).all():
-        raise TypeError("A table with categories is answered from a frame, not from an array.")
+        raise TypeError("A model with categories needs a frame; got an array.")
     xp, out = like.xp, like.take(X, expand.column_of)
     is_missing = xp.astype(xp.isnan(out), like.dtype)
     shows = like.integers(expand.shows == MISSING)
@@ -127,7 +127,7 @@ def _splines(X: Any, lift: SplineLift, like: Like) -> Any:
     xp, made = like.xp, []
     for part in lift.parts:
         if not isinstance(part, CurvePart):
-            raise TypeError("A table with categories is answered from a frame, not from an array.")
+            raise TypeError("A model with categories needs a frame; got an array.")
         x = X[:, part.column]
         missing = xp.isnan(x)[:, None]
         x = xp.where(xp.isnan(x), xp.full_like(x, float(part.knots[0])), x)[:, None]
@@ -189,7 +189,7 @@ def _softmax(S: Any, xp: Any) -> tuple[Any, Any]:
 def terms(
     planes: Planes, sharpness: float, Phi: Any, y: Any, row_weight: Any, label_smoothing: float
 ) -> BatchTerms:
-    """``objective.batch_terms`` where ``Phi`` lives; the sums come back as NumPy arrays."""
+    """``objective.batch_terms`` on the device of ``Phi``; the sums are NumPy arrays."""
     like = Like(Phi)
     xp = like.xp
     Z = Phi @ like.floats(planes.weights.T) + like.floats(planes.biases)[None, :]

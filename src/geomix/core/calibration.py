@@ -18,7 +18,7 @@ TEMPERATURE_RANGE = (0.05, 20.0)
 # The same range for t = -log T.
 LOG_RANGE = (-float(np.log(TEMPERATURE_RANGE[1])), -float(np.log(TEMPERATURE_RANGE[0])))
 MOST_NEWTON_STEPS = 50
-# Width of the prior on log T in a fit: T within 0.4 and 2.7 unless the rows say otherwise.
+# Width of the prior on log T in a fit: few rows give T within 0.4 and 2.7.
 PRIOR_SCALE = 0.5
 
 
@@ -92,7 +92,7 @@ def calibrate(
             break
         t = moved
         nll, slope, curvature = at(t)
-        # Level counts as better: near the minimum the slope tells more than the value.
+        # An equal value counts as better: near the minimum the slope is more exact.
         if nll + 0.5 * pull * t**2 <= best + 1e-12:
             best_t, best_nll, best = t, nll, nll + 0.5 * pull * t**2
     return float(np.exp(-best_t)), best_nll
@@ -157,7 +157,7 @@ def expected_calibration_error(
     Examples
     --------
     >>> P = np.array([[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2]])
-    >>> round(expected_calibration_error(P, np.array([0, 0, 1, 1])), 3)  # says 80 %, right 50 %
+    >>> round(expected_calibration_error(P, np.array([0, 0, 1, 1])), 3)
     0.3
     """
     return reliability_curve(P, y, n_bins, sample_weight).expected_error

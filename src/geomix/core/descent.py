@@ -1,9 +1,9 @@
-"""One descent of the penalised objective by L-BFGS: what is asked, what came of it, SciPy's way.
+"""One minimisation of the penalised objective by L-BFGS: its settings, its result, and SciPy's.
 
     v  ->  planes(v)  ->  value and gradient (``objective.penalised``)  ->  gradient over v
 
-The native solver answers the same question for the planes' own numbers (``kernel.minimize``).
-SciPy's works on any numbers that planes can be made of, bounded or not: ``Coordinates``.
+The native solver minimises over the numbers of the planes (``kernel.minimize``). SciPy's also
+minimises over other numbers that planes are made of, with bounds: ``Coordinates``.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from geomix.core.row_sums import Sums
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """One minimisation of the penalised objective by L-BFGS: from where, of what, how far.
+    """The settings of one minimisation of the penalised objective by L-BFGS.
 
     It ends when no entry of the gradient is above ``tol``, an iteration gains less than
     ``value_tol`` relatively, or after ``max_iter``. ``on_iterate`` sees the planes and the
     objective of every iteration, and may raise ``lbfgs.Enough`` to end there; without it the
-    native solver goes all the way in one call.
+    native solver runs to the end in one call.
     """
 
     planes: Planes
@@ -51,7 +51,7 @@ class Descended(NamedTuple):
 
 
 class Coordinates(Protocol):
-    """The numbers that the solver works on, and the way between them and planes.
+    """The numbers that the solver works on, and their relation to planes.
 
     start : where it begins;  bounds : lowest and highest value of every number, or None.
     """

@@ -1,11 +1,10 @@
-"""The one door to fast code: the same functions as the reference, native or NumPy.
+"""The one place that chooses between native code and NumPy: the same functions in both.
 
-``is_native`` says which. The native ones are C++ (``native/``, through ``core/native.py``), held
-to the
-NumPy ones by the tests; the environment variable ``GEOMIX_KERNEL=numpy`` switches to NumPy, and
-a build without a compiler, or an x86 without fused multiply-adds (before 2013), has nothing else.
-Either way a row's answer depends on that row alone, to the last bit: NumPy walks rows in blocks of
-one size, the native code orders every sum by itself.
+``is_native`` is true where the compiled functions (``native/``, through ``core/native.py``) are in
+use. Tests compare them with the NumPy ones. NumPy is used under ``GEOMIX_KERNEL=numpy``, in a
+build without a compiler, and on an x86 without fused multiply-adds (before 2013).
+Either way a prediction depends on its row alone, to the last bit: NumPy works on blocks of one
+size, and the native code fixes the order of every sum.
 """
 
 from __future__ import annotations
@@ -88,11 +87,11 @@ simd: str = native.simd if is_native else ""
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """Native calls from this thread use no other: for work that is one of many side by side."""
+    """Native calls from this thread start no other: for work that runs in parallel already."""
     return native.one_thread() if is_native else nullcontext()
 
 
-# --- training rows: prepared once, asked as often as a solver likes ---
+# --- training rows, prepared once for many passes ---
 
 TrainingRows: TypeAlias = "NumpyRows | NativeRows"
 
@@ -125,7 +124,7 @@ def cross_entropy(
 
 
 def minimize(rows: Sums, descent: Descent) -> Descended:
-    """Go down from the descent's planes: native L-BFGS over native rows, SciPy's over others."""
+    """Minimise from the descent's planes: native L-BFGS for native rows, SciPy's for others."""
     if native is not None and isinstance(rows, native.NativeRows):
         return native.descend(rows, descent)
     return descend(rows, descent)
@@ -144,8 +143,8 @@ def adam_epoch(
 ) -> tuple[Planes, AdamState, FloatArray, float]:
     """One native epoch over the rows in ``order``: planes, state, usage, and mean objective.
 
-    ``prepared`` are the same rows if they are at hand: sparse rows would be prepared for
-    each epoch anew. settings : sharpness, label_smoothing, batch_size, learning_rate, l2,
+    ``prepared`` : the same rows, if they have been prepared; otherwise sparse rows are prepared
+    again in every epoch. settings : sharpness, label_smoothing, batch_size, learning_rate, l2,
     usage_beta, usage_delta, usage_decay (0: the batch's own), clip_norm and max_weight_norm
     (0: none).
     """
@@ -198,8 +197,8 @@ def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
 
 def lifted(lift: Lift, V: Any) -> Any:
     """Working features for training: codes under a spline lift. Native Fourier features are
-    float32: they are bounded by one, so nothing is lost that training could learn, and they
-    take half the time and room."""
+    float32: they are at most one, so training loses nothing, and they take half the time and
+    memory."""
     if isinstance(lift, SplineLift):
         return binned(lift, V)
     if not is_native or not isinstance(lift, FourierLift) or isinstance(V, CenteredSparse):
@@ -230,13 +229,13 @@ def in_basis(Phi: Any, basis: FloatArray) -> FloatArray:
     return native.projected(Phi, basis)
 
 
-# --- answers ---
+# --- predictions ---
 
 
 def predictor(
     feature_map: FeatureMap, planes: Planes, sharpness: float, temperature: float
 ) -> Predictor:
-    """Answers for whole tables of dense rows, expanded by ``feature_map``."""
+    """Predictions for whole tables of dense rows, expanded by ``feature_map``."""
     make = native.predictor if is_native else NumpyPredictor
     return make(feature_map, planes, sharpness, temperature)
 
@@ -248,7 +247,7 @@ def sparse_predictor(
     sharpness: float,
     temperature: float,
 ) -> Predictor:
-    """Answers for CSR rows, given the predictor for dense ones."""
+    """Predictions for CSR rows, given the predictor for dense ones."""
     if not (is_native and feature_map.keeps_sparse):
         # The NumPy predictor raises an error that names what cannot stay sparse.
         return NumpyPredictor(feature_map, planes, sharpness, temperature)
@@ -256,7 +255,7 @@ def sparse_predictor(
 
 
 def scorer(predictor: Predictor, labels: Any, feature_map: FeatureMap, planes: Planes) -> Scorer:
-    """Answers for one row at a time."""
+    """Predictions for one row at a time."""
     contributions = feature_map.column_weights(planes.weights)
     if isinstance(predictor, NumpyPredictor):
         return NumpyScorer(predictor, tuple(labels), contributions)

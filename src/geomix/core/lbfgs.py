@@ -1,4 +1,4 @@
-"""L-BFGS on one flat array: SciPy's, with a way to stop from inside."""
+"""L-BFGS on one flat array: SciPy's, which a callback can end."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ from geomix.table.row_views import DenseRows, PickedRows, blocks, is_dense
 # Standardised values are kept within this bound: with weights up to 1e100 no score can then
 # overflow, so every finite row has finite probabilities. The softmax saturates long before.
 LARGEST_STANDARDIZED = 1e150
-# Training rows of a float32 table stay float32 from this many cells on, where room matters; of a
-# smaller one they are float64, so that its type changes nothing at all. Values beyond the bound
-# (columns that were not to be scaled) would leave float32 no room for sums: they are float64 too.
+# Training rows of a float32 table stay float32 from this many cells on, to save memory. Smaller
+# tables are float64, so that their type changes no result. Standardised values beyond the bound
+# (columns that are not scaled) could overflow float32 in sums: such tables are float64 too.
 CELLS_FOR_SINGLE = 2**22
 LARGEST_SINGLE = 1e6
 
@@ -181,7 +181,7 @@ def fit_standardize(
     center_and_scale: bool = True,
     keep_unit: BoolArray | None = None,
 ) -> Standardize:
-    """Weighted mean and standard deviation of the kept columns, over their cells that are there.
+    """Weighted mean and standard deviation of the kept columns, over the cells not missing.
 
     keep_unit : (n_columns,) columns to centre only, or None.
     Every column is divided by a power of two near its largest value first (exact, so it
@@ -276,12 +276,12 @@ def short(numbers: FloatArray) -> FloatArray:
     """Numbers rounded to 21 significant bits: the lower half of each float64 becomes zero.
 
     A Fourier model holds nothing but such numbers. Its frequencies are random and its planes
-    approximate a kernel and were trained on float32 features, so more digits say nothing; and
-    reading them is most of what one row costs, which half the bytes make cheaper.
+    approximate a kernel and were trained on float32 features, so further digits carry no
+    information. Reading the numbers is most of the cost of one row, and half the bytes halve it.
     All arithmetic with them is float64, in every path.
     """
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
-    # A carry out of the kept half goes on into the exponent, which is what rounding up means.
+    # A carry out of the kept half raises the exponent, as rounding up should.
     rounded = (bits + np.uint64(0x80000000)) & np.uint64(0xFFFFFFFF00000000)
     return rounded.view(np.float64)
 

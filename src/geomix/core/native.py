@@ -1,9 +1,8 @@
-"""The native extension as the rest of the package speaks: our objects in, our objects out.
+"""The native extension with our objects as arguments and results.
 
-Each function is the native twin of a NumPy one and takes the same arguments; ``kernel`` chooses
-between the two and is the only module that imports this one, as this one is the only one that
-imports ``_native``. The extension knows nothing of our classes: it is given arrays, contiguous
-and of one type, and a spline lift part by part.
+Each function computes the same as a NumPy one, from the same arguments. ``kernel`` chooses between
+the two and is the only module that imports this one; only this one imports ``_native``. The
+extension takes contiguous arrays of one type, and a spline lift part by part.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ class NativeRows:
 
 
 def descend(rows: NativeRows, descent: Descent) -> Descended:
-    """The native L-BFGS: in one call, or step by step where someone looks at every iteration."""
+    """The native L-BFGS: in one call, or step by step where ``on_iterate`` is set."""
     solver = rows.minimizer(descent)
     if descent.on_iterate is not None:
         return _by_steps(solver, descent)
@@ -205,7 +204,7 @@ def binned(lift: SplineLift, X: Any) -> Binned:
     return Binned(codes, lift)
 
 
-# --- answers ---
+# --- predictions ---
 
 
 def predictor(
@@ -234,8 +233,8 @@ def scorer(predictor: Any, labels: tuple[Any, ...], contributions: FloatArray | 
 
 @dataclass(frozen=True, eq=False)
 class NativeSparsePredictor:
-    """Answers CSR rows from their entries alone. Equal to a dense row's answer but for rounding:
-    the mean is taken off every plane's score at once, and not from each number of the row."""
+    """Predictions for CSR rows from their entries alone. They equal those of dense rows up to
+    rounding: the mean is subtracted from the scores, and not from each number of a row."""
 
     dense: Any
 
@@ -257,7 +256,7 @@ class NativeSparsePredictor:
 
 @lru_cache(maxsize=2)
 def _spline_coder(lift: SplineLift) -> Any:
-    """What finds the bins of cells."""
+    """Finds the bins of cells."""
     coder = _native.SplineCoder()
     for j, part in enumerate(lift.parts):
         if isinstance(part, CurvePart):
@@ -277,7 +276,7 @@ def _spline_coder(lift: SplineLift) -> Any:
 
 
 def _spline_tables(lift: SplineLift) -> Any:
-    """What answers exact cells, and not their bins."""
+    """Tables for prediction, from exact cells and not from bins."""
     tables = _native.SplineLift()
     for part in lift.parts:
         mean = _doubles(part.mean)
@@ -293,7 +292,7 @@ def _spline_tables(lift: SplineLift) -> Any:
 
 @lru_cache(maxsize=2)
 def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
-    """What training on bins needs to know: where each bin lies, the means, and the units."""
+    """The parts for training on bins: positions of the bins, means and units."""
     parts = _native.SplineParts()
     for part in lift.parts:
         mean = _doubles(part.mean)
@@ -310,11 +309,11 @@ def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
     return parts
 
 
-# --- arrays as the extension wants them ---
+# --- arrays for the extension ---
 
 
 def _bytes(X: FloatArray | None) -> bytes | None:
-    """Numbers that can be looked up."""
+    """Numbers as a key of a cache."""
     return None if X is None else _doubles(X).tobytes()
 
 

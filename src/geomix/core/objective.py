@@ -6,14 +6,12 @@
     value    = loss + sum_p lambda_p ||w_p||^2   (biases are not penalised)
                - shrink_to_mean sum_c Lambda_c ||mu_c||^2,   mu_c = sum_p lambda_p w_p / Lambda_c
 
-Settled where the paper is of two minds: the penalty is lambda ||w||^2, so its gradient is
-2 lambda w; cross-entropy is a weighted mean; usage is averaged over all rows and treated as a
-constant, so the gradient does not pass through it. An idle plane has a *stronger* penalty: it
-is shrunk, which prunes it.
+Where the paper gives two versions, ours is: the penalty is lambda ||w||^2, so its gradient is
+2 lambda w; cross-entropy is a weighted mean; usage is averaged over all rows and is a constant for
+the gradient. An idle plane has a *stronger* penalty, which shrinks and so prunes it.
 
 The penalty splits into one on a class's mean plane mu_c and one on the deviations from it;
-``shrink_to_mean`` takes a share of the first away (0: the paper's). A class is then one model with
-as many modes as the data ask for.
+``shrink_to_mean`` reduces the first by that share (0: the paper's objective).
 
 Loss, gradients and usage are sums over rows (``BatchTerms``), so they add: a mini-batch, a
 thread's share and a partition on another machine are the same code.

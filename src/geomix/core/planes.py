@@ -113,7 +113,7 @@ class Planes:
 
 
 def ensemble(members: Sequence[Planes]) -> Planes:
-    """Models over the same features and with the same planes per class, asked together."""
+    """The planes of several models over the same features, with equal numbers per class."""
     first = members[0]
     order = np.argsort(np.concatenate([one.class_of for one in members]), kind="stable")
     return Planes(

@@ -1,9 +1,9 @@
-"""Answering rows: whole tables in blocks, and one row at a time.
+"""Predictions: whole tables in blocks, and one row at a time.
 
-Here live the NumPy versions and the interface that the native ones share. Prediction walks
-the rows in blocks of one fixed size, the last one padded with zeros. Every row then meets the
-same operations in the same order whatever the size of the batch it came in, so its answer
-depends on that row alone, to the last bit, and memory stays bounded.
+This module has the NumPy versions and the interface that the native ones share. Rows are
+processed in blocks of one fixed size, the last one padded with zeros. Every row then goes through
+the same operations in the same order whatever the size of its batch, so its prediction depends on
+that row alone, to the last bit, and memory stays bounded.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ROWS_PER_BLOCK = 128
 
 @dataclass(frozen=True, eq=False)
 class RowExplanation:
-    """Why a row was answered as it was.
+    """Explanation of one prediction.
 
-    label : the winning class;  plane : the plane that carries it, counted within the class;
+    label : the winning class;  plane : its plane of largest responsibility, within the class;
     probability : of the winning class;  score : z of that plane;
-    contributions : (n_columns,) what each column adds to ``score``, the rest being the bias;
-    under a spline lift a pair adds one half of its value to either of its columns. None for a
-    Fourier lift, whose planes are not sums over columns.
+    contributions : (n_columns,) what each column adds to ``score``; they and the bias sum to it.
+    Half the value of a pair (spline lift) goes to each of its columns. None for a Fourier lift,
+    whose planes are not sums over columns.
     """
 
     label: Any
@@ -44,7 +44,7 @@ class RowExplanation:
 
 
 class Predictor(Protocol):
-    """Answers (n_rows, n_columns) rows: float64 arrays, or CSR matrices."""
+    """Predictions for (n_rows, n_columns) rows: float64 arrays, or CSR matrices."""
 
     def predict_proba(self, X: Any) -> FloatArray: ...
     def class_scores(self, X: Any) -> FloatArray: ...
@@ -53,7 +53,7 @@ class Predictor(Protocol):
 
 
 class Scorer(Protocol):
-    """Answers one row: a 1-d array, a list or a tuple of numbers. Thread-safe."""
+    """Predictions for one row: a 1-d array, a list or a tuple of numbers. Thread-safe."""
 
     def __call__(self, row: Any, *, out: FloatArray | None = None) -> FloatArray: ...
     def predict(self, row: Any) -> Any: ...
@@ -111,8 +111,8 @@ def _in_blocks(answer: Callable[[Any], FloatArray], X: Any, n_outputs: int) -> F
 class NumpyScorer:
     """One row at a time, by the reference functions.
 
-    contributions : (n_planes, n_kept) weights over the standardised columns; None where the lift
-    itself says what columns contribute, or nothing does.
+    contributions : (n_planes, n_kept) weights over the standardised columns; None unless the lift
+    is linear.
     """
 
     predictor: NumpyPredictor
@@ -194,11 +194,11 @@ class TableScorer:
         return self.scorer.predict(self._numbers(row))
 
     def explain(self, row: Any) -> RowExplanation:
-        """With what each raw column adds, whatever it was expanded to."""
-        told = self.scorer.explain(self._numbers(row))
-        if told.contributions is None or self.expand is None:
-            return told
-        return replace(told, contributions=self.expand.by_column(told.contributions))
+        """With contributions of the raw columns: sums over the 0/1 columns made of each."""
+        found = self.scorer.explain(self._numbers(row))
+        if found.contributions is None or self.expand is None:
+            return found
+        return replace(found, contributions=self.expand.by_column(found.contributions))
 
     def _numbers(self, row: Any) -> FloatArray:
         encoded = self.schema.encode_row(row)

@@ -1,13 +1,13 @@
-"""Rows that give their sums at any planes: all that L-BFGS asks of them.
+"""Sums over rows at given planes: loss, gradients and usage, all that L-BFGS needs.
 
-Loss, gradients and usage are sums over rows (``objective.BatchTerms``), so it makes no difference
-to the solver whether the rows lie in an array, in blocks on a disk, in partitions on a cluster
-or on another device. Whoever has ``terms`` can be descended on.
+They are sums (``objective.BatchTerms``), so the solver works the same whether the rows are in an
+array, in blocks on a disk, in partitions on a cluster or on another device: it needs a method
+``terms``.
 
 Sums of parts are added in a tree whose shape depends on the number of parts alone, so equal
-parts give equal bits, in whatever order and on whatever machine they were worked out.
+parts give equal bits, in whatever order and on whatever machine they were computed.
 
-``NumpyRows`` are rows in an array, by the reference functions; their native twin is in ``native``.
+``NumpyRows`` are rows in an array, by the reference functions; ``NativeRows`` is in ``native``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Addable = TypeVar("Addable", bound=Any)
 
 
 class Sums(Protocol):
-    """Rows, wherever they are, that can be asked for their sums."""
+    """Rows, in memory or elsewhere, that return their sums."""
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
         """Loss, gradients and usage at ``planes``, as weighted sums over all rows."""
@@ -106,9 +106,10 @@ class PartSums:
 
 @dataclass(eq=False)
 class Remembered:
-    """The same sums, asked once where the same planes come twice in a row.
+    """The same sums, computed once where the same planes come twice in a row.
 
-    A stage of L-BFGS begins where the usage was just measured; a pass over far rows is dear.
+    A stage of L-BFGS begins at the planes whose usage was just computed, and a pass over rows out
+    of core is expensive.
     """
 
     sums: Sums

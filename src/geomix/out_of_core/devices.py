@@ -1,7 +1,7 @@
-"""A fit on arrays that live on some device: torch, CuPy, JAX, or anything of the array API.
+"""Fits on arrays on a device: torch, CuPy, JAX, or any array of the array API standard.
 
-The survey and the choice on a sample run on the host; every pass of the final training runs
-where the rows are (``arrayapi.terms``), and only parameters and sums travel.
+The survey and the search on a sample run on the host. Every pass of the final training runs on
+the device (``array_api.terms``); only parameters and sums are copied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from geomix.out_of_core.survey import RowPart, Survey, labels_and_weights, surve
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """Rows of an array on some device: surveyed on the host, descended on where they are."""
+    """Rows of an array on a device: surveyed on the host, trained on the device."""
 
     X: Any
     y: Any
@@ -37,7 +37,7 @@ class ArraySource:
 
 
 class _ArraySums:
-    """Sums of rows that are worked out where the rows are."""
+    """Sums of rows, computed on their device."""
 
     def __init__(self, source: ArraySource, reader: PartReader) -> None:
         X, like = source.X, Like(source.X)

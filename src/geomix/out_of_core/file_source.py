@@ -1,10 +1,10 @@
 """Rows of any table file as a source for a fit that never holds all of them.
 
-The same reader as the command line's gives the same kinds of columns and the same refusals. Rows
-are read once to be surveyed and once more onto the scratch file; ``cut`` reads them again.
+The reader is that of the command line, with the same kinds of columns and the same errors. Rows are
+read once for the survey and once more for the scratch file; ``cut`` reads them again.
 
-A share of the rows can be held out: those whose key, a hash of the seed and the row's place in
-the table, is among the smallest. The first row of every class is always learnt from.
+A share of the rows can be held out: those whose key, a hash of the seed and the row's position,
+is among the smallest. The first row of every class is always a training row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from geomix.tablefile.class_labels import (
 from geomix.tablefile.column_types import as_float32, checked_blocks, guess_kinds, with_text_columns
 from geomix.tablefile.delimited import NotNumbers
 
-# Of every class some rows are kept in the sample: more classes than this are none.
+# The sample has rows of every class, so there is a limit; more labels than this are no classes.
 MOST_CLASSES = 10_000
 
 Shown = Callable[[str, Iterator[Block]], Iterator[Block]]
@@ -45,7 +45,7 @@ Shown = Callable[[str, Iterator[Block]], Iterator[Block]]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A share of the rows that is not learnt from."""
+    """A share of the rows that is not trained on."""
 
     share: float
     seed: int
@@ -189,7 +189,7 @@ class TableSource:
         warnings.warn(text, DataQualityWarning, stacklevel=2)
 
     def _refuse_weightless(self, texts: list[str], survey: Survey) -> None:
-        """A class must have a row to learn from, or it could not be answered."""
+        """Every class needs a training row of positive weight."""
         learnt = set(survey.classes.labels.tolist())
         if lost := [text for text in texts if text not in learnt]:
             raise TableFileError(

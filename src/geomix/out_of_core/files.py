@@ -52,7 +52,7 @@ def fit_files(
     ----------
     paths : a path or a pattern such as "data/*.parquet", or a list of such. Files are read in
         the order of their names, and in the order of a list: Parquet, Feather, CSV, TSV, plain or
-        compressed, told by their first bytes.
+        compressed, recognised by their first bytes.
     target : the column of labels.
     columns : the columns to learn from; None: all but the target and the weights.
     sample_weight : the column of row weights, or None.

@@ -1,13 +1,11 @@
-"""A fit that never has all rows in memory: survey, choose on a sample, descend over sums.
+"""A fit that never has all rows in memory: survey, search on a sample, L-BFGS over sums.
 
-    survey   one look at every row: columns, levels, classes, moments, a sample
-    choose   lift, planes and penalty compete on the sample, as in any fit; the winner is trained
-             there, which is where the next step starts
-    descend  L-BFGS over the sums of all rows, with the usage penalty frozen per stage
-    answer   an ordinary ``GeometricMixture``
+    survey   one pass over all rows: columns, levels, classes, moments, a sample
+    search   candidates compete on the sample, as in any fit; the winner is trained there
+    descend  L-BFGS over sums of all rows, from those planes, with the usage penalty of each stage
 
-A ``Source`` knows where the rows are: files, a cluster, arrays on some device. Rows are not
-merged where they repeat, and no committee is trained.
+The result is an ordinary ``GeometricMixture``. A ``Source`` gives access to the rows: files, a
+cluster, arrays on a device. Repeated rows are not merged, and no ensemble is trained.
 """
 
 from __future__ import annotations
@@ -44,13 +42,13 @@ from geomix.training.run import Trained
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
 
-# A sample of at most this share of the rows has taught the planes so little that it may judge
-# them: the temperature then comes from the final planes, and not from those of the choice.
-SHARE_TO_JUDGE_BY = 0.1
+# A sample of at most this share of the rows has so little influence on the final planes that it can
+# calibrate them: the temperature then comes from the final planes, and not from the search.
+SHARE_TO_CALIBRATE_ON = 0.1
 
 
 class Source(Protocol):
-    """Where the rows are. ``sums`` is entered once, for as many passes as training takes.
+    """Access to the rows. ``sums`` is entered once, for all passes of the training.
 
     is_exact : whether sums have to be the same however the rows are cut into parts.
     """
@@ -94,7 +92,8 @@ def fit_out_of_core(
 ) -> tuple[GeometricMixture, History, TrainingState, Survey]:
     """Train a model on the rows of a source.
 
-    ``check`` sees the survey and may refuse it; ``class_weight`` makes factors of it.
+    ``check`` raises an error for a survey that cannot be fitted; ``class_weight`` returns the
+    factors of the classes.
     """
     settings = settled(settings)
     deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
@@ -209,7 +208,7 @@ def _descend(
 def _temperature(
     first: SampleFit, planes: Planes, reader: PartReader, survey: Survey, settings: Settings
 ) -> float:
-    if not settings.calibrate or survey.sample_share > SHARE_TO_JUDGE_BY:
+    if not settings.calibrate or survey.sample_share > SHARE_TO_CALIBRATE_ON:
         return first.temperature if settings.calibrate else 1.0
     sample = survey.sample
     part = RowPart(
@@ -221,14 +220,14 @@ def _temperature(
 
 
 def _encoded_already(reader: PartReader) -> Any:
-    """A table of numbers, for cells that are codes by now."""
+    """The schema with number columns only, for cells that are encoded already."""
     return replace(
         reader.schema,
         columns=tuple(replace(c, kind="number") for c in reader.schema.columns),
     )
 
 
-# --- the estimator's side ---
+# --- for the estimator ---
 
 
 def fit_estimator(estimator: Any, source: Source) -> Any:

@@ -1,11 +1,11 @@
-"""The way from rows as they came to rows that training works on, for one part at a time.
+"""PartReader: from a part of the table to rows for training.
 
     part  ->  encode, expand, standardise (or find the bins)  ->  ``StoredRows``: small, kept
           ->  lift  ->  ``TrainingRows``: made block by block in every pass
 
-What is stored is what a pass can start from without the raw part: codes under a spline lift,
-standardised numbers otherwise (Fourier features would take twenty times the room, and are made
-faster than they are read). A reader is plain data, so it travels to other processes.
+Passes start from the stored rows, without the raw part: codes under a spline lift, standardised
+numbers otherwise (Fourier features would take twenty times the memory, and are computed faster
+than they are read). A reader is plain data and can be sent to other processes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from geomix.training.settings import Settings
 # Features of one block: large enough to be worth a call, small enough to stay in the cache from
 # their making to their use (a pass over a million rows of 50: 0.20 s, with 2**22 0.49 s).
 FEATURES_PER_BLOCK = 2**18
-# Codes are used as they lie in memory: there a larger block only saves calls.
+# Codes are used in place: a larger block only saves calls.
 CODES_PER_BLOCK = 2**22
 SMALLEST_BLOCK = 256
 
@@ -54,10 +54,9 @@ class StoredRows:
 
 @dataclass(frozen=True, eq=False)
 class PartReader:
-    """``dtype`` is that of the standardised numbers; ``class_weight`` (n_classes,) or None.
-
-    exact : sums are worked out in float64, so that they are the same (to 1e-15) however the rows
-    are cut into parts. The codes of a spline lift are the exception: their kernel is float32.
+    """dtype : of the standardised numbers;  class_weight : (n_classes,) or None;
+    exact : sums are computed in float64, so that they are the same (to 1e-15) however the rows are
+    cut into parts. The codes of a spline lift are the exception: their kernel is float32.
     """
 
     schema: Schema
@@ -89,7 +88,7 @@ class PartReader:
         return V
 
     def blocks(self, stored: StoredRows) -> Iterator[TrainingRows]:
-        """The stored rows as the kernel wants them, some at a time."""
+        """The stored rows, lifted and packed for the kernel, block by block."""
         size = max(self._rows_per_block, SMALLEST_BLOCK)
         for start in range(0, len(stored), size):
             at = slice(start, start + size)
@@ -118,8 +117,8 @@ def part_reader_of(
     *,
     exact: bool,
 ) -> PartReader:
-    """The way of a chosen lift. Numbers are float32 where those of a table in memory would be:
-    all columns are, complete, there are many, and none lies far out."""
+    """The reader of a chosen feature map. Numbers are float32 under the conditions for a table in
+    memory: all columns are float32 and complete, there are many cells, and none is very large."""
     limits = np.stack([survey.moments.low, survey.moments.high])
     standardize = feature_map.standardize
     many = survey.n_rows * standardize.n_outputs >= CELLS_FOR_SINGLE
@@ -164,7 +163,7 @@ def _varies(survey: Survey) -> Any:
 
 
 def _mass_shown(survey: Survey, column: int, shown: int) -> float:
-    """Weight of the rows in which a 0/1 column is one."""
+    """Weight of the rows where a 0/1 column is 1."""
     if shown < 0:
         return float(survey.missing[column])
     levels, described = survey.levels[column], survey.schema.columns[column]

@@ -1,8 +1,8 @@
 """A uniform sample of a table that comes in parts, the same however it is cut.
 
 The sample is the rows with the smallest keys, where a row's key is a hash of the seed and of its
-place in the whole table. Of every class at least ``FEWEST_OF_A_CLASS`` rows are in it; weights make
-up for that (``Survey.sample_weights``). Samples add: that of two parts is made of those of each.
+place in the whole table. It has at least ``FEWEST_OF_A_CLASS`` rows of every class; weights
+correct for that (``Survey.sample_weights``). The sample of two parts is the sum of their samples.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 
-# Enough to choose a model by (16,000 train, 4,000 judge), and little enough that the features
-# of a Fourier lift, the widest of all, leave room in half a gigabyte.
+# Enough for the search (16,000 training and 4,000 validation rows), and few enough that Fourier
+# features, the widest of all, fit into half a gigabyte.
 ROWS_IN_SAMPLE = 20_000
 FEWEST_OF_A_CLASS = 200
 
@@ -54,11 +54,11 @@ class Sample:
 
     @property
     def bar(self) -> Any:
-        """The key above which no row comes into the sample but for its class, or None yet."""
+        """The largest key that enters the sample whatever its class; None while it is not full."""
         return self.keys[ROWS_IN_SAMPLE - 1] if len(self.keys) >= ROWS_IN_SAMPLE else None
 
     def kept(self) -> Sample:
-        """The rows that belong into the sample, by key."""
+        """The rows that belong to the sample, ordered by key."""
         chosen = chosen_rows(self.keys, self.y)
         columns = [column[chosen] for column in self.columns]
         return Sample(self.keys[chosen], columns, self.y[chosen], self.weight[chosen])

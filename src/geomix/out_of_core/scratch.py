@@ -1,9 +1,9 @@
 """Rows on a scratch file, ready for any number of passes: written once, read block by block.
 
-Decoding Parquet or CSV anew for every pass would take most of its time. The file has no name
-(it is gone with the process, however that ends) and holds for each block the numbers or codes,
-the classes and the weights, one after another. Blocks are read, not mapped, so that a pass
-takes the memory of one block.
+Decoding Parquet or CSV again would take most of the time of a pass. The file has no name, so it
+disappears with the process, however that ends. It holds the numbers or codes, the classes and the
+weights of each block, one after another. Blocks are read, not mapped, so that a pass takes the
+memory of one block.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from geomix.out_of_core.survey import RowPart
 def scratch_rows(
     parts: Callable[[], Iterator[RowPart]], reader: PartReader, scratch: Any, n_rows: int
 ) -> Iterator[Sums]:
-    """Sums over the rows of ``parts``, ``n_rows`` or so, by way of a scratch file in the folder
-    ``scratch``; False: without one, every pass asks for the parts anew."""
+    """Sums over the rows of ``parts``, about ``n_rows``, through a scratch file in the folder
+    ``scratch``; False: no such file, every pass reads the parts again."""
     if scratch is False:
         yield PartSums(
             lambda: (
@@ -72,7 +72,7 @@ class Scratch:
         return int(self._file.tell())
 
     def need(self, n_bytes: int) -> None:
-        """Refuse to begin what would fill the disk."""
+        """Raise an error if the rest would not fit on the disk."""
         free = shutil.disk_usage(self._folder).free
         if n_bytes > free:
             raise OSError(

@@ -1,8 +1,8 @@
-"""One look at every row: all that must be known of a table before training on it.
+"""Survey: one pass over all rows, for what must be known of a table before training.
 
-A ``RowPart`` is some of the rows as they came (an array, a frame, an Arrow table) with labels and
-weights. Its ``Survey`` holds moments and limits of the numbers, weights of the levels and of the
-classes, and a sample. Surveys add, so parts may be looked at one after another or far apart:
+A ``RowPart`` is some raw rows (an array, a frame, an Arrow table) with labels and weights. Its
+``Survey`` holds moments and limits of the numbers, weights of the levels and of the classes, and
+a sample. Surveys add, so parts can be read one after another or on different machines:
 
     survey of the table = survey(part 1) + survey(part 2) + ...
 
@@ -31,15 +31,15 @@ from geomix.table.labels import check_labels, check_weights, plain_labels
 from geomix.table.reader import is_single, read_columns
 from geomix.table.schema import Column, Schema
 
-# Of a column with more levels than this the lightest are forgotten on the way: they are at most
-# part of "(other)". It bounds the memory that a column of identifiers can take.
+# Above this many levels of a column the rarest are dropped during the pass; they would be part of
+# "(other)" at most. This bounds the memory of a column of identifiers.
 MOST_LEVELS_COUNTED = 100_000
 LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, eq=False)
 class RowPart:
-    """Some rows as they came. X : array, frame or Arrow table;  y : labels;  weight : or None."""
+    """Some raw rows. X : array, frame or Arrow table;  y : labels;  weight : or None."""
 
     X: Any
     y: Any
@@ -51,8 +51,7 @@ class RowPart:
 
 @dataclass(frozen=True, eq=False)
 class LevelWeights:
-    """Distinct labels of a category and the weight of each; ``total`` counts those that were
-    forgotten too."""
+    """Levels of a category and the weight of each; ``total`` includes levels that were dropped."""
 
     weight: dict[Any, float]
     total: float
@@ -98,21 +97,21 @@ class Classes:
         return Classes(labels, n_rows.astype(np.intp), weight.astype(np.float64))
 
     def codes(self, y: Any) -> IntArray:
-        """Each label's place among these; a label that is not there is an error."""
+        """Codes of labels; raises an error for a label that is not among these."""
         found, place = np.unique(y, return_inverse=True)
         code_of = {label: code for code, label in enumerate(self.labels.tolist())}
         for label in found.tolist():
             if label not in code_of:
                 raise ValueError(
                     f"y holds the label {reprlib.repr(label)}, which was not there "
-                    "when the table was first read. Fit again on a table at rest."
+                    "when the table was first read. Fit again while nothing changes the table."
                 )
         return np.array([code_of[label] for label in found.tolist()], dtype=np.intp)[place]
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What is known of some rows, or of all. Rows of zero weight count for nothing.
+    """Statistics of some rows, or of all. Rows of zero weight are ignored.
 
     levels : for each column the ``LevelWeights`` of a category, or None for a number;
     is_single : whether every column is float32.

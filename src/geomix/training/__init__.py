@@ -11,7 +11,7 @@ adaptive_penalty     the importance of columns and steps, and a penalty that fol
 monotone             constraints on the weights that make probabilities monotone
 loop                 the solver's loop: lbfgs_stages or adam_epochs, with schedules
 run, history         what a run records, and when it has to stop
-state                what a warm start goes on from
+state                what a warm start or partial_fit continues from
 progress, callbacks  what a person or scikit-learn's callbacks see of a run
 deadline             the time that is left
 random_streams       one random generator for each named step

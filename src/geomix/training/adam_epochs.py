@@ -1,8 +1,8 @@
 """Adam on mini-batches: sharpness is raised along the first half of the epochs.
 
-An epoch goes through all rows once: in one native call, or batch by batch through the kernel,
-which is the reference. A stream of batches is trained the same way, one epoch for each batch, with
-what Adam remembers carried in between (``StreamState``).
+An epoch passes over all rows once: in one native call, or batch by batch through the kernel,
+which is the reference. ``partial_fit`` trains one epoch on each batch of a stream and carries the
+moments of Adam from batch to batch (``StreamState``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_STEP_HALVINGS = 10
 
 
 def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Generator) -> Trained:
-    """Planes trained by Adam, epoch after epoch; too long a step is halved and tried again."""
+    """Planes trained by Adam. An epoch that diverges is repeated with half the learning rate."""
     settings = run.settings
     start = _first_step(planes)
     state, usage = start.state, start.usage
@@ -71,7 +71,7 @@ def _warn_diverged(settings: Settings) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Epoch:
-    """All rows once: in which order, how sharp the pooling, how long the steps."""
+    """One pass over all rows: their order, the sharpness and the learning rate."""
 
     train: Rows
     settings: Settings
@@ -84,14 +84,14 @@ class _Epoch:
 
 @dataclass(frozen=True, eq=False)
 class StreamState:
-    """Adam between two batches of rows: its moments, and the usage that it penalises by."""
+    """Adam between two batches: its moments, and the usage of each plane for the penalty."""
 
     state: AdamState
     usage: FloatArray
 
 
 def _first_step(planes: Planes) -> StreamState:
-    """Nothing remembered yet; every plane is used as much as the others of its class."""
+    """Zero moments, and equal usage of the planes of a class."""
     n_numbers = planes.weights.size + planes.biases.size
     return StreamState(adam_start(n_numbers), np.repeat(1.0 / planes.per_class, planes.per_class))
 

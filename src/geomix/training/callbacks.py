@@ -1,7 +1,7 @@
 """scikit-learn's callbacks, where the installed version has them (1.9 and later).
 
-Every iteration of the final training is one subtask; a callback may look at the model so far
-(``ScoringMonitor``) or ask training to stop. Older versions: nothing here does anything.
+Every iteration of the final training is one subtask. A callback can use the model so far
+(``ScoringMonitor``) or stop the training. Under older versions this module does nothing.
 """
 
 from __future__ import annotations

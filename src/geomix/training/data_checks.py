@@ -1,4 +1,4 @@
-"""What the owner of a table would want to know before trusting a model of it."""
+"""Warnings about the columns and classes of a training table."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _about_columns(columns: ColumnRange, schema: Schema) -> list[str]:
         f"Column {names[j]!r} is 100 % missing and is dropped." for j in columns.all_missing
     ]
     concerns += [
-        f"Column {column.name!r} has no level that was seen twice, which teaches nothing. If it "
-        "is an identifier, drop it."
+        f"Column {column.name!r} has no level that occurs twice and is of no use. If it is an "
+        "identifier, drop it."
         for column in schema.columns
         if column.has_other and not column.levels
     ]

@@ -15,7 +15,7 @@ SHARE_FOR_CHOOSING = 0.5
 
 @dataclass(frozen=True)
 class Deadline:
-    """``seconds`` from ``start``, told by ``clock``."""
+    """``seconds`` from ``start``, by ``clock``."""
 
     seconds: float
     start: float

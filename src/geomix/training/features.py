@@ -1,10 +1,10 @@
-"""Working features of rows under one lift, and the way to them.
+"""Working features of rows under one lift.
 
     phi (n_rows, n_lifted)  ->  phi B' (n_rows, rank),   planes w = B' v   back
 
-``basis`` B spans the rows (``kernel.compressed``): an L2 penalty keeps planes in that span, and
-its rows are orthonormal, so training v is training w with fewer numbers. Spline features may have
-``units`` instead, a factor for each step: then w = units v.
+``basis`` B has orthonormal rows that span the rows of phi (``kernel.compressed``). An L2 penalty
+keeps planes in that span, so training v is training w with fewer numbers. Spline features may
+have ``units`` instead, a factor for each step: then w = units v.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def make_features(feature_map: FeatureMap, rows: Rows, held_out: Rows | None) ->
     def coordinates(Phi: Matrix) -> Matrix:
         return Phi if basis is None else kernel.in_basis(Phi, basis)
 
-    judges = None
+    valid = None
     if held_out is not None:
-        judges = Rows(coordinates(kernel.lifted(lift, held_out.X)), held_out.y, held_out.weight)
+        valid = Rows(coordinates(kernel.lifted(lift, held_out.X)), held_out.y, held_out.weight)
     ready = Rows(coordinates(Phi), rows.y, rows.weight)
-    return Features(feature_map, ready, judges, basis)
+    return Features(feature_map, ready, valid, basis)

@@ -20,8 +20,8 @@ class Record:
 
     ``loss`` is the penalised training objective. ``valid_loss`` is the cross-entropy of the
     held-out rows at the final sharpness, after temperature scaling unless
-    ``early_stopping="plain"``; None where they were not asked. ``usage`` of each plane is the
-    one that the penalty knows: of the epoch, or of the start of the stage.
+    ``early_stopping="plain"``; None where it was not computed. ``usage`` of each plane is the one
+    in the penalty: of the epoch, or of the start of the stage.
     """
 
     phase: str
@@ -37,8 +37,8 @@ class Record:
 class Trial:
     """One candidate that was measured on held-out rows, and how it did.
 
-    ``valid_loss`` is the negative log-likelihood after temperature scaling; ``adaptive`` tells
-    whether columns were penalised by what they say (``adaptive_penalty``).
+    ``valid_loss`` is the negative log-likelihood after temperature scaling; ``adaptive`` is whether
+    the penalty was adaptive (``adaptive_penalty``).
     """
 
     lift: str

@@ -5,12 +5,12 @@
     logistic  every plane of class c is the direction of c against the rest, plus noise
     random    Gaussian weights of variance 1 / n_inputs
 
-    drawn apart  the one trained plane of each class, moved a little towards the centre of each
-              of its clusters
+    split     the one trained plane of each class, moved a little towards the centre of each of
+              its clusters (``split_planes``)
 
-Biases start at the log share of each class (the logistic ones have learnt theirs).
-Soft-OR is a sum, so a class with more planes would start log(M_c) / k ahead; every first bias
-gives that back. ``auto`` is k-means, or logistic where clustering was unstable.
+Biases start at the log share of each class (the logistic ones are learnt), minus log(M_c) / k: the
+soft-OR of M_c equal scores is higher by that. ``auto`` is k-means, or logistic where two runs of
+k-means differ.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def split_planes(
     starts = class_start[:-1]
     in_class = np.maximum(np.add.reduceat(mass, starts), np.finfo(float).tiny)
     middles = np.add.reduceat(mass[:, None] * centres, starts, axis=0) / in_class[:, None]
-    # A cluster without rows here has no centre: its plane stays where the class is.
+    # A cluster without rows has no centre: its plane starts as the one of the class.
     apart = np.where(mass[:, None] > 0.0, APART * (centres - middles[class_of]), 0.0)
     noise = APART_NOISE * _noise(rows.y, class_start, whole.n_inputs, rng)
     planes = Planes(whole.weights[class_of] + apart + noise, whole.biases[class_of], class_start)
@@ -180,8 +180,8 @@ def _noise(
 ) -> FloatArray:
     """Gaussian numbers for every plane, (n_planes, n_inputs).
 
-    Drawn class by class in the order in which the classes come up in the rows, which have an
-    order of their own: so renaming the classes changes nothing.
+    Drawn class by class in the order in which the classes appear in the rows. The order of the
+    rows is canonical, so renaming the classes changes nothing.
     """
     noise = np.zeros((int(class_start[-1]), n_inputs))
     found, first = np.unique(y, return_index=True)

@@ -1,8 +1,8 @@
-"""Labelled rows at the door of ``fit``: X, y and weights as they came, as ``Rows`` with codes.
+"""X, y and weights as the user passes them to ``fit``, as checked ``Rows`` with class codes.
 
-``first_rows`` learns what the columns and the classes are; later rows, and those to validate
-by, are read in terms of a table and of classes that are known. Rows of zero weight are dropped.
-``estimator`` is a ``GeometricMixtureClassifier`` that takes the columns on or holds X against them.
+``first_rows`` learns the columns and the classes. Later rows and validation rows are read by a
+known schema and known classes. Rows of zero weight are dropped. ``estimator`` is a
+``GeometricMixtureClassifier``, which stores the columns or checks X against those it has.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def first_rows(
 
 
 def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
-    """Rows to go on with, in terms of the model that is there."""
+    """Rows to train further on, read by the schema and classes of the model."""
     _check_y_is_there(estimator, y)
     known = estimator.model_.schema, estimator.classes_, "the classes of the model"
     return _known_rows(estimator, *known, X=X, y=y, sample_weight=sample_weight)
@@ -66,7 +66,7 @@ def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
 def validation_rows(
     estimator: Any, schema: Schema, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
 ) -> Rows | None:
-    """Rows to judge by, or None where none were given."""
+    """Validation rows, or None."""
     if X_val is None and y_val is None:
         if sample_weight_val is not None:
             raise ValueError("sample_weight_val was given without X_val and y_val.")

@@ -1,8 +1,8 @@
 """L-BFGS on full batches: sharpness is raised in stages, the usage penalty frozen within each.
 
-A penalty that moved with the parameters would give L-BFGS a gradient that does not belong to its
-values. Early stages only bring the planes near where they will end; at the final sharpness the
-stage is repeated, with the usage measured anew.
+A penalty that changed with the parameters would give L-BFGS a gradient that is not that of its
+values. Early stages only bring the planes near their final place. At the final sharpness the stage
+is repeated with the new usage.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from geomix.training.run import Run, Trained
 SHARPNESS_STAGES = 4
 ITERATIONS_PER_EARLY_STAGE = 25
 ROUNDS_AT_FINAL_SHARPNESS = 3
-VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near where they will end
+VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near their final place
 
 
 def train_by_stages(planes: Planes, run: Run) -> Trained:
     """Planes trained by L-BFGS, from stage to stage."""
     settings = run.settings
-    # One plane per class: sharpness has no effect. Trained before: it has had its effect.
+    # With one plane per class the sharpness has no effect; trained planes need no annealing.
     alone = planes.n_planes == planes.n_classes
     if alone or run.n_before:
         stages = np.array([settings.sharpness])
@@ -32,32 +32,32 @@ def train_by_stages(planes: Planes, run: Run) -> Trained:
         stages = np.linspace(settings.sharpness_start, settings.sharpness, SHARPNESS_STAGES)
     stopped = "max_iter"
     for sharpness in stages[:-1]:
-        # However short the run, its last part has the sharpness that the model will have.
+        # However short the run, it ends with the sharpness of the model.
         limit = min(ITERATIONS_PER_EARLY_STAGE, run.max_iter // SHARPNESS_STAGES)
-        planes, _ = _stage(planes, float(sharpness), limit, run, judge=False)
+        planes, _ = _stage(planes, float(sharpness), limit, run, validate=False)
     for _ in range(ROUNDS_AT_FINAL_SHARPNESS):
         limit = run.max_iter - run.n_done
         n_before, run.n_since_best = run.n_done, 0
-        planes, converged = _stage(planes, float(stages[-1]), limit, run, judge=True)
+        planes, converged = _stage(planes, float(stages[-1]), limit, run, validate=True)
         stopped = run.why_stopped("converged" if converged else "max_iter")
-        # Another round only refreshes the usage that the penalty was frozen at.
+        # Another round only updates the usage in the penalty.
         if not converged or run.n_done - n_before <= 1 or alone or settings.usage_beta == 0.0:
             break
     return run.finish(planes, stopped)
 
 
 def _stage(
-    planes: Planes, sharpness: float, limit: int, run: Run, *, judge: bool
+    planes: Planes, sharpness: float, limit: int, run: Run, *, validate: bool
 ) -> tuple[Planes, bool]:
     if limit <= 0 or run.asked_to_stop:
         return planes, False
     settings, rows = run.settings, run.sums()
     usage = rows.terms(planes, sharpness, settings.label_smoothing).mean_usage
     run.usage = tuple(usage.tolist())
-    followed = run.watch is not None or (judge and run.is_judged)
+    followed = run.watch is not None or (validate and run.has_valid_loss)
 
     def on_iterate(at: Planes, value: float) -> None:
-        run.step_done(at, sharpness, value, judge=judge)
+        run.step_done(at, sharpness, value, validate=validate)
         if run.must_stop:
             raise Enough
 
@@ -68,7 +68,7 @@ def _stage(
         run.penalty(usage),
         max_iter=limit,
         tol=settings.tol,
-        value_tol=run.value_tol if judge else VALUE_TOL_OF_EARLY_STAGES,
+        value_tol=run.value_tol if validate else VALUE_TOL_OF_EARLY_STAGES,
         on_iterate=on_iterate if followed else None,
         shrink_to_mean=run.shrink_to_mean,
     )

@@ -1,8 +1,8 @@
 """The loop: rows -> kernel -> solver, while the pooling sharpens.
 
 ``train_planes`` improves given planes on lifted rows (``rows.X`` holds phi), by L-BFGS
-(``training/lbfgs_stages.py``) or Adam (``training/adam_epochs.py``). Both tell a ``Run``
-(``training/run.py``) of every iteration, which keeps the records and the best planes.
+(``training/lbfgs_stages.py``) or Adam (``training/adam_epochs.py``). Both report every iteration
+to a ``Run`` (``training/run.py``), which keeps the records and the best planes.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def train_planes(
     """Train by the settings' solver; ``solver="auto"`` picks by the size of the work.
 
     ``n_before`` counts the iterations that the given planes have had already: with any, the
-    pooling starts at its final sharpness. ``order`` is what monotone columns ask of the weights,
-    which only L-BFGS keeps.
+    pooling starts at its final sharpness. ``order`` is the order of the weights under
+    monotone constraints, which only L-BFGS keeps.
     """
     most = max_iter or settings.max_iter
     run = Run(
@@ -60,10 +60,10 @@ def train_planes(
     if order is not None:
         return train_by_stages(order.feasible(planes), run)
     if solver == "auto":
-        # Codes are looked up, not multiplied: a pass over them is always worth it.
+        # Binned rows are looked up, not multiplied: their passes are cheap.
         is_small = len(train) * planes.weights.size <= LARGEST_FULL_BATCH
         solver = "lbfgs" if is_small or isinstance(train.X, Binned) else "adam"
-    if planes.n_inputs == 0:  # only biases: they start at their optimum, and Adam would wander
+    if planes.n_inputs == 0:  # only biases: they start at their optimum, which Adam would leave
         solver = "lbfgs"
     if solver == "lbfgs":
         return train_by_stages(planes, run)
@@ -80,12 +80,22 @@ def train_on_sums(
     max_iter: int | None = None,
     n_before: int = 0,
 ) -> Trained:
-    """Train by L-BFGS on rows that are asked for nothing but their sums, wherever they are.
+    """Train by L-BFGS on rows that only return sums, such as rows out of core.
 
-    A pass over them is dear, so an iteration has to gain ``VALUE_TOL_PER_TOL`` times ``tol``.
+    A pass is expensive, so training ends when an iteration gains less than ``VALUE_TOL_PER_TOL``
+    times ``tol``.
     """
     most = max_iter or settings.max_iter
     run = Run(
-        lambda: sums, None, settings, l2, shrink_to_mean, watch, "fit", most, n_before, far=True
+        lambda: sums,
+        None,
+        settings,
+        l2,
+        shrink_to_mean,
+        watch,
+        "fit",
+        most,
+        n_before,
+        out_of_core=True,
     )
     return train_by_stages(planes, run)

@@ -1,7 +1,7 @@
 """Monotone probabilities by an order of the planes' weights, kept while training.
 
-``monotonic_cst={"dose": {"toxic": +1}}`` asks that p(toxic) never falls as dose rises, whatever
-the rest of the row. With f'_p the slope of plane p along the column,
+``monotonic_cst={"dose": {"toxic": +1}}`` requires that p(toxic) never falls as dose rises, for any
+values of the other columns. With f'_p the slope of plane p along the column,
 
     d log p_c / dx = (1/T) sum_k p_k (r_c - r_k),     r_c = sum_p a_cp f'_p,
 
@@ -175,8 +175,8 @@ def order_of(
 
 
 class _Coordinates:
-    """The way between planes and the bounded numbers that L-BFGS-B works on: the flat planes with
-    e in place of the ordered weights, then t and g, (K,) each."""
+    """Planes as the bounded numbers that L-BFGS-B works on: the flat planes with e in place of the
+    ordered weights, then t and g, (K,) each."""
 
     def __init__(self, order: Order, planes: Planes) -> None:
         self.planes, self.features = planes, order.features
@@ -184,7 +184,7 @@ class _Coordinates:
         up, down = order.up[:, class_of].T, order.down[:, class_of].T  # (P, K)
         self.both = order.up.any(axis=1) & order.down.any(axis=1)  # (K,)
         only_down = order.down.any(axis=1) & ~self.both
-        # Only L is only U upside down: the rest lies above L.
+        # With L alone the signs are reversed: the rest lies above L.
         self.sign = np.where(up | (only_down & ~down), 1.0, -1.0)
         self.middle = self.both & ~up & ~down
         self.below = self.both & down

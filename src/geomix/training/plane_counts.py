@@ -25,11 +25,11 @@ from geomix.training.settings import Settings
 # 0.35 in two dimensions and less in more, two clear clusters over 0.5.
 CONVINCING_SILHOUETTE = 0.1
 FEWEST_ROWS_TO_SPLIT = 10
-# ``n_planes="auto"``: more clusters than this are no longer what a silhouette can tell apart.
+# ``n_planes="auto"``: a silhouette does not separate more clusters than this reliably.
 MOST_CLUSTERS = 4
 ROWS_FOR_KMEANS = 2000
 ROWS_FOR_SILHOUETTE = 500
-# Two runs of k-means whose inertias differ by more than this did not find the same thing.
+# Two runs of k-means whose inertias differ by more than this found different clusters.
 UNSTABLE_INERTIA = 0.2
 
 
@@ -38,7 +38,7 @@ class Clusters:
     """Per row, which plane of its class it starts from; per class, how many planes.
 
     plane_of_row : (n_rows,) index within the class;  planes_per_class : (n_classes,);
-    unstable : codes of the classes whose clustering did not repeat itself.
+    unstable : codes of the classes where two runs of k-means differ.
     """
 
     plane_of_row: IntArray
@@ -58,7 +58,7 @@ def whole_classes(y: IntArray, n_classes: int) -> Clusters:
 def find_clusters(
     rows: Rows, n_classes: int, wanted: IntArray | None, settings: Settings, seed: int
 ) -> Clusters:
-    """Split every class into clusters: ``wanted[c]`` of them, or as many as the silhouette says.
+    """Split class c into ``wanted[c]`` clusters, or into the number with the best silhouette.
 
     rows : standardised rows (``rows.X`` dense or ``CenteredSparse``).
     """

@@ -1,10 +1,9 @@
 """Rows made ready for training once, for every candidate and every fold that trains on them.
 
-Columns are standardised and rotated, classes split into clusters, and the working features of
-each lift made when a candidate first asks for them; those of a spline lift are made from the
-columns as they came. Nothing here looks at how well a label is
-predicted, so the folds of a cross-validation share it; rows that only judge (``held_out``)
-are carried along and teach it nothing.
+Columns are standardised and rotated, and classes are split into clusters. The features of a lift
+are made when a candidate first needs them; those of a spline lift come from the encoded columns.
+No step uses how well labels are predicted, so the folds of a cross-validation share the result.
+Validation rows (``held_out``) are transformed in the same way and influence nothing.
 """
 
 from __future__ import annotations
@@ -41,17 +40,17 @@ from geomix.training.settings import Settings
 # variance.
 COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
-# Features of up to this many numbers wait for the next candidate of their lift.
+# Features of up to this many numbers are kept for the next candidate of their lift.
 MOST_NUMBERS_TO_KEEP = 2**21
-# To be clustered, rows of more numbers than this are standardised block by block.
+# For clustering, rows of more numbers than this are standardised block by block.
 MOST_NUMBERS_AT_ONCE = 2**22
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
-# A column has a knot for every so many rows, up to what the candidate has.
+# A column has at most one knot for this many rows.
 ROWS_PER_KNOT = 16
 FEWEST_KNOTS = 8
-# A class is split into several planes where each has this many rows to start from.
+# A class gets several planes only with this many rows for each.
 ROWS_PER_PLANE = 10
 
 
@@ -69,11 +68,11 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """Rows, how they are standardised, and what candidates have asked for so far.
+    """Rows, their linear feature map, and the features and clusters made so far.
 
     encoded, encoded_held_out : the rows as numbers and codes of levels (or sparse), as ``table``
-    describes them;  wanted : planes per class, None for the budget's;  inherited : clusters that
-    are known already.
+    describes them;  wanted : planes per class, or None to choose by silhouette;  inherited :
+    clusters that are known already.
     """
 
     schema: Schema
@@ -97,13 +96,13 @@ class Preparation:
 
     @cached_property
     def held_out(self) -> Rows | None:
-        """Those that judge, standardised."""
-        judges = self.encoded_held_out
-        return None if judges is None else _standardised(judges, self.linear)
+        """The validation rows, standardised."""
+        valid = self.encoded_held_out
+        return None if valid is None else _standardised(valid, self.linear)
 
     @cached_property
     def clusters(self) -> Clusters:
-        """The budget's, or as many as the user wants."""
+        """``wanted`` clusters of each class, or the number with the best silhouette."""
         return self._clusters(self.wanted) if self.inherited is None else self.inherited
 
     def _clusters(self, wanted: IntArray | None) -> Clusters:
@@ -113,7 +112,7 @@ class Preparation:
 
     @property
     def _rows_to_cluster(self) -> Rows:
-        """The rows standardised: where they are large, block by block, each time anew."""
+        """The rows standardised; large ones block by block, in every pass again."""
         X = self.encoded.X
         n_numbers = X.shape[0] * self.linear.n_outputs
         if not isinstance(X, PickedRows) or n_numbers <= MOST_NUMBERS_AT_ONCE:
@@ -122,7 +121,7 @@ class Preparation:
         return Rows(in_blocks, self.encoded.y, self.encoded.weight)
 
     def clusters_of(self, n_planes: int | None) -> Clusters:
-        """So many clusters of every class that has the rows for it; None: the budget's."""
+        """At most ``n_planes`` clusters of each class, fewer of a small one; None: ``clusters``."""
         if n_planes is None:
             return self.clusters
         if n_planes == 1:
@@ -133,17 +132,17 @@ class Preparation:
         return self._split[n_planes]
 
     def thinned(self, n_rows: int, n_frequencies: int) -> Preparation:
-        """The same over at most so many rows of each kind, evenly spread, and with at most so many
-        frequencies unless their number is given."""
+        """The same over at most ``n_rows`` training and validation rows, evenly spread, and with at
+        most ``n_frequencies`` frequencies unless their number is set."""
         some = _spread(len(self.encoded), n_rows)
         settings = self.settings
         if settings.n_frequencies == "auto":
             settings = replace(settings, n_frequencies=min(self.n_frequencies, n_frequencies))
-        judges = self.encoded_held_out
+        valid = self.encoded_held_out
         return replace(
             self,
             encoded=self.encoded.take(some),
-            encoded_held_out=None if judges is None else judges.take(_spread(len(judges), n_rows)),
+            encoded_held_out=None if valid is None else valid.take(_spread(len(valid), n_rows)),
             inherited=self.clusters.of(some),
             settings=settings,
             _made={},
@@ -165,7 +164,7 @@ class Preparation:
 
     @property
     def most_knots(self) -> int:
-        """So many knots have the rows for it."""
+        """The most knots of a column for this number of rows."""
         return min(max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS), MOST_KNOTS)
 
     def has_made(self, lift: str, gamma_factor: float | None, n_knots: int | None) -> bool:
@@ -194,10 +193,10 @@ class Preparation:
     ) -> Features:
         """Features of a lift over standardised columns, each times its unit (n_columns,)."""
         scaled = self.linear.with_column_units(units)
-        rows, judges = _standardised(self.encoded, scaled), self.encoded_held_out
-        judges = None if judges is None else _standardised(judges, scaled)
+        rows, valid = _standardised(self.encoded, scaled), self.encoded_held_out
+        valid = None if valid is None else _standardised(valid, scaled)
         made = self._lift(lift, gamma_factor, rows)
-        return make_features(scaled.with_lift(made), rows, judges)
+        return make_features(scaled.with_lift(made), rows, valid)
 
     def _spline_features(self, n_knots: int) -> Features:
         rows, n_levels = self.encoded, self.schema.n_levels
@@ -268,7 +267,7 @@ def _standardised(rows: Rows, linear: FeatureMap) -> Rows:
 def _learnt_from(rows: Rows, schema: Schema, settings: Settings) -> FeatureMap:
     expand = fit_expand(rows.X, schema) if is_dense(rows.X) else None
     X = expanded(rows.X, expand)
-    # A column that is constant in these rows has nothing to teach, whatever it does elsewhere.
+    # A column that is constant in these rows is dropped, even if it varies elsewhere.
     varying = column_range(X).varying
     standardize = fit_standardize(
         X,

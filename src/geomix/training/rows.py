@@ -1,10 +1,9 @@
-"""Labelled rows: the order in which training sees them, and how they are held out.
+"""Labelled rows: their canonical order, and validation splits of them.
 
-Before anything is learnt, rows of zero weight are dropped, rows that are exact repeats become
-one row with the sum of their weights, and the rest is put into an order of their own (by a
-random projection of the rows, rescaled to each column's range). So a row given twice *is* a
-row of weight two, shuffling the table changes nothing, rescaling a column changes nothing,
-and repeats of a row never sit on both sides of a validation split.
+Before training, rows of zero weight are dropped, exact repeats are merged into one row with the sum
+of their weights, and the rest is put into a canonical order (by a random projection of the rows,
+rescaled to each column's range). So a row given twice *is* a row of weight two, the order of the
+table changes nothing, and repeats of a row are never on both sides of a validation split.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Rows:
 
     @cached_property
     def prepared(self) -> TrainingRows:
-        """The same rows as the kernel wants them, made once."""
+        """The same rows, packed for the kernel once."""
         return training_rows(self.X, self.y, self.weight)
 
 

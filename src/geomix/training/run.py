@@ -1,8 +1,8 @@
-"""A training run, whatever the solver: what it records, whom it tells, when it has to stop.
+"""A training run of either solver: its records, its best planes, and when it stops.
 
-After every iteration a solver says ``step_done``. The run then takes the loss of the held-out rows,
-always at the final sharpness, because that is the model that will answer; remembers the best
-planes by it, which are restored however training ends; and knows when n_iter_no_change is over.
+After every iteration a solver calls ``step_done``. The run then computes the loss of the
+validation rows, always at the final sharpness, which is that of the model. The planes with the
+smallest loss are the result. The run stops after ``n_iter_no_change`` iterations without a gain.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Trained:
 
 @dataclass(eq=False)
 class Run:
-    """One training as it goes: the rows, what was recorded, and the best planes so far.
+    """One training: its rows, its records, and the best planes so far.
 
-    ``n_before`` counts the iterations that the first planes have had already; ``far`` rows are dear
-    to pass over; ``usage`` is what the penalty is worked out from at the moment.
+    ``n_before`` counts the iterations that the first planes have had already; a pass over rows
+    ``out_of_core`` is expensive; ``usage`` of each plane is the one in the penalty.
     """
 
     sums: Callable[[], Sums]
@@ -64,7 +64,7 @@ class Run:
     max_iter: int
     n_before: int
     order: Order | None = None
-    far: bool = False
+    out_of_core: bool = False
     records: list[Record] = field(default_factory=list)  # of the final training alone
     usage: tuple[float, ...] | None = None
     n_done: int = 0
@@ -80,15 +80,15 @@ class Run:
 
     @property
     def value_tol(self) -> float:
-        """A trial is over when an iteration gains less than ``tol``: candidates differ by more."""
+        """Smallest relative gain of an iteration; ``tol`` in trials: candidates differ by more."""
         tol = self.settings.tol
-        if self.far:
+        if self.out_of_core:
             return VALUE_TOL_PER_TOL * tol
         return tol if self.phase == "choose" else default_value_tol(tol)
 
     @cached_property
-    def is_judged(self) -> bool:
-        """Whether iterations are held against held-out rows: to stop by them, or to show."""
+    def has_valid_loss(self) -> bool:
+        """Whether the validation loss is computed: for early stopping, or for the history."""
         return self.has_valid and (self.phase == "fit" or self.settings.early_stopping != "off")
 
     def penalty(self, usage: FloatArray) -> FloatArray:
@@ -102,21 +102,21 @@ class Run:
         loss: float,
         *,
         learning_rate: float | None = None,
-        judge: bool = True,
+        validate: bool = True,
     ) -> None:
-        """Record an iteration, tell the watcher, and remember the planes if they are best.
+        """Record an iteration, call the watcher, and keep the planes if they are the best.
 
-        ``judge=False`` leaves the held-out rows unasked: these planes are not for keeping.
+        ``validate=False`` skips the validation loss: planes of an early stage are not kept.
         """
         iteration = self.n_done = self.n_done + 1
-        valid_loss = self.valid_loss(planes) if self.is_judged and judge else None
+        valid_loss = self.valid_loss(planes) if self.has_valid_loss and validate else None
         record = Record(
             self.phase, iteration, sharpness, loss, valid_loss, learning_rate, self.usage
         )
         if self.phase == "fit":
             self.records.append(record)
         if valid_loss is not None:
-            # Waiting ends only with a gain that matters; any gain is worth remembering.
+            # Only a gain that matters resets the count; the best planes are kept at any gain.
             gain = self.best_loss - valid_loss
             self.n_since_best = 0 if gain > SMALLEST_GAIN * valid_loss else self.n_since_best + 1
             if gain > 0:
@@ -124,7 +124,7 @@ class Run:
         self.asked_to_stop = self.watch is not None and bool(self.watch(record, planes))
 
     def steps_done(self, sharpness: float, losses: list[float]) -> None:
-        """Record iterations that nobody judged or watched."""
+        """Record iterations without validation loss and watcher."""
         if self.phase == "fit":
             for iteration, loss in enumerate(losses, self.n_done + 1):
                 record = Record(self.phase, iteration, sharpness, loss, usage=self.usage)
