@@ -45,7 +45,7 @@ docs: $(VENV)/.docs
 # wheel is the CPU build; a plain "torch" may bring gigabytes of CUDA along.
 test-torch: $(VENV)/.test
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pytest tests/test_torch.py tests/test_arrayapi.py
+	$(BIN)/pytest tests/test_torch.py tests/core/test_arrayapi.py
 	$(BIN)/python examples/torch_head.py
 
 # The paper's experiments; PAPER="--quick", PAPER="--only wdbc" and the like.
@@ -57,18 +57,18 @@ speed: $(VENV)/.bench
 
 # Two threads on one scorer for ten seconds: how many rows were scored, and how many wrongly.
 soak: $(VENV)/.test
-	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/test_native.py -k threads_share_a_scorer
+	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/core/test_native.py -k threads_share_a_scorer
 
 # Damaged and hostile model files by the hundred thousand; MUTATIONS=1000000 SEED=7 for others.
 MUTATIONS ?= 200000
 SEED ?= 1
 fuzz: $(VENV)/.test
 	GEOMIX_MUTATIONS=$(MUTATIONS) GEOMIX_MUTATION_SEED=$(SEED) $(BIN)/pytest -n 2 \
-		tests/test_modelfile_hostile.py -k mutated
+		tests/modelfile/test_modelfile_hostile.py -k mutated
 
 # 300 times kill -9 while a model is being saved: how many files were broken.
 kill-save: $(VENV)/.test
-	GEOMIX_KILLS=300 $(BIN)/pytest -s tests/test_atomic.py -k kill_9
+	GEOMIX_KILLS=300 $(BIN)/pytest -s tests/modelfile/test_atomic.py -k kill_9
 
 # Streams, clusters and boosted trees on them; SCALE="--data FOLDER --steps memory,stream".
 scale: $(VENV)/.bench
@@ -91,8 +91,8 @@ sanitize:
 		--config-settings=cmake.define.GEOMIX_SANITIZE=ON \
 		--config-settings=build-dir=build/sanitize
 	$(SANITIZED) -c 'from geomix.core import kernel; assert kernel.is_native, "the build failed"'
-	$(SANITIZED) -m pytest tests/test_native.py tests/test_native_sparse.py \
-		tests/test_spline.py
+	$(SANITIZED) -m pytest tests/core/test_native.py tests/core/test_native_sparse.py \
+		tests/core/test_spline.py
 
 # A stamp per set of extras: installing again is skipped until pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml

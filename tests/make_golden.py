@@ -7,13 +7,11 @@ same bits of probability, is the promise they test.
 from __future__ import annotations
 
 import json
-import pathlib
 
+from places import GOLDEN
 from saved_models import MAKERS, case
 
 from geomix.modelfile import manifest, saving
-
-GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 
 def folder():

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 import geomix
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "geomix"
 CORE = ("core.pooling", "core.planes", "core.lifts", "core.objective", "core.kernel", "model")
 # From the bottom up: a room imports from its own row and from rows above it in this list.

@@ -2,12 +2,11 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
+from places import ROOT, TESTS
 
-TESTS = next(folder for folder in Path(__file__).parents if folder.name == "tests")
-PAGE = TESTS.parent / "docs" / "promises.md"
+PAGE = ROOT / "docs" / "promises.md"
 NAMED = re.compile(r"`(test_\w+)::(test_\w+)`")
 CASE = re.compile(r"^\| ([A-HN])(\d+) \|", re.MULTILINE)
 

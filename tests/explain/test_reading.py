@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from places import ROOT
 from reading_models import ADDITIVE, FOURIER, SETTINGS, fitted, mixed_table
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -423,9 +424,8 @@ def test_a_plane_with_more_than_its_share_of_the_errors_is_found():
 
 
 def test_every_finding_is_documented():
-    from pathlib import Path
 
-    page = (Path(__file__).parent.parent / "docs" / "guide" / "findings.md").read_text()
+    page = (ROOT / "docs" / "guide" / "findings.md").read_text()
     for code, title in findings.CODES.items():
         assert f"## {code}" in page, code
         assert title.split()[0] in page.lower()

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from making import classifier
+from places import TESTS
 from shapes import central_differences
 
 from geomix import GeometricMixture
@@ -345,7 +346,7 @@ def test_any_number_of_threads_gives_the_same_terms_of_codes(rng, monkeypatch):
 FINGERPRINT = """
 import hashlib, sys
 import numpy as np
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {folders!r}
 from test_spline import PAIRS, kernel, odd_rows, some_labels, some_lift, some_planes, some_table
 from test_spline import some_model
 digest = hashlib.sha256()
@@ -373,7 +374,7 @@ print(kernel.simd, digest.hexdigest())
 
 @native_only
 def test_every_cpu_level_gives_the_same_bits_of_codes():
-    code = FINGERPRINT.format(tests=os.path.dirname(__file__))
+    code = FINGERPRINT.format(folders=[os.path.dirname(__file__), str(TESTS)])
     found = {}
     for level in ("scalar", "avx2", "avx512"):
         done = subprocess.run(

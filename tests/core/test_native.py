@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from places import TESTS
 
 from geomix import GeometricMixture
 from geomix.core import clustering, kernel, objective
@@ -437,7 +438,7 @@ import hashlib, sys
 import numpy as np
 import scipy.sparse
 from geomix.arrays import CenteredSparse
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {folders!r}
 from test_native import LIFTS, kernel, one_epoch, some_model, some_planes, some_rows
 digest = hashlib.sha256()
 rng = np.random.default_rng(0)
@@ -481,7 +482,7 @@ def run_python(code, **environment):
 
 @native_only
 def test_every_cpu_level_gives_the_same_bits():
-    code = FINGERPRINT.format(tests=os.path.dirname(__file__))
+    code = FINGERPRINT.format(folders=[os.path.dirname(__file__), str(TESTS)])
     found = dict(run_python(code, GEOMIX_SIMD=level) for level in ("scalar", "avx2", "avx512"))
     assert "scalar" in found
     assert len(set(found.values())) == 1

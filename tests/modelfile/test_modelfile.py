@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import os
-import pathlib
 import pickle
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import safetensors.numpy
 import scipy.sparse
 import skops.io
 from making import classifier
+from places import GOLDEN, TESTS
 from saved_models import MAKERS, case, mixed, numbers, odd_rows
 
 import geomix
@@ -26,7 +26,6 @@ from geomix import GeometricMixtureClassifier, ModelFileError
 from geomix.core import kernel
 from geomix.modelfile import manifest, saving
 
-GOLDEN = pathlib.Path(__file__).parent / "golden"
 QUICK = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "max_iter": 20, "random_state": 0}
 
 
@@ -234,7 +233,7 @@ def test_the_same_seed_gives_the_same_bytes_in_any_process(tmp_path):
     )
     ours = hashlib.sha256(saving.to_bytes(MAKERS["spline mixed"]().model)).hexdigest()
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
-    here = str(pathlib.Path(__file__).parent)
+    here = str(TESTS)
     ran = subprocess.run(
         [sys.executable, "-c", program, here], env=environment, capture_output=True, text=True
     )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 from scipy import stats
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = ROOT / "benchmarks"
 if not BENCHMARKS.is_dir():
     pytest.skip("benchmarks are not part of this copy", allow_module_level=True)
 sys.path.insert(0, str(BENCHMARKS))
@@ -90,7 +90,7 @@ def test_every_model_of_the_papers_tables_is_there():
     assert next(iter(models.every())) == "geomix"
 
 
-DOCS = Path(__file__).parent.parent / "docs" / "paper.md"
+DOCS = ROOT / "docs" / "paper.md"
 
 
 def test_the_documented_file_is_a_model(tmp_path, monkeypatch, iris):

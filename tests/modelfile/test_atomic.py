@@ -2,13 +2,13 @@
 
 import errno
 import os
-import pathlib
 import stat
 import subprocess
 import sys
 import time
 
 import pytest
+from places import TESTS
 from saved_models import case
 
 import geomix
@@ -99,7 +99,7 @@ def test_a_limit_on_file_sizes_leaves_the_old_file_and_nothing_else(tmp_path):
     target = tmp_path / "model.geomix"
     case("linear").model.save(target)
     before = target.read_bytes()
-    here = str(pathlib.Path(__file__).parent)
+    here = str(TESTS)
     ran = subprocess.run(
         [sys.executable, "-c", LIMITED, here, str(target)], capture_output=True, text=True
     )
@@ -190,7 +190,7 @@ print(broken)
 
 def test_kill_9_at_any_moment_leaves_the_old_file_or_the_new_one(tmp_path):
     target = tmp_path / "m.geomix"
-    here = str(pathlib.Path(__file__).parent)
+    here = str(TESTS)
     ran = subprocess.run(
         [sys.executable, "-c", KILLING, here, str(target), str(N_KILLS)],
         capture_output=True,

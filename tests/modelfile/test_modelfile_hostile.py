@@ -6,7 +6,6 @@
 import io
 import json
 import os
-import pathlib
 import pickle
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import warnings
 import forgery
 import numpy as np
 import pytest
+from places import TESTS
 from saved_models import MAKERS, case
 
 import geomix
@@ -683,7 +683,7 @@ def test_loading_opens_the_file_and_does_nothing_else(tmp_path, content):
     }
     (tmp_path / "names.geomix").write_bytes(forgery.with_manifest(content, **names))
     (tmp_path / "pickle.geomix").write_bytes(pickle.dumps(os.getcwd))
-    here = str(pathlib.Path(__file__).parent)
+    here = str(TESTS)
     ran = subprocess.run(
         [sys.executable, "-c", AUDITED, here, str(tmp_path)], capture_output=True, text=True
     )

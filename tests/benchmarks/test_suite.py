@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 from scipy.stats import rankdata
 from sklearn import metrics
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = ROOT / "benchmarks"
 if not BENCHMARKS.is_dir():
     pytest.skip("benchmarks are not part of this copy", allow_module_level=True)
 sys.path.insert(0, str(BENCHMARKS))

@@ -7,11 +7,11 @@ import runpy
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from places import ROOT
 
 mpl.use("Agg")
 
@@ -37,7 +37,7 @@ from geomix.plots.facets import SHORTEST_PIECE, facets_of
 from geomix.plots.grid import Grid, grid_around
 from geomix.training.history import History, Record
 
-DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
+DEMO = ROOT / "examples" / "demo.py"
 
 
 def random_model(seed, per_class, n_columns=2):

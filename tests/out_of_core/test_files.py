@@ -272,7 +272,7 @@ print((peak() - before) // 1024)
 """
 
 
-@pytest.mark.slow  # tests/test_cli_streaming.py has the same on fewer rows
+@pytest.mark.slow  # tests/command/test_cli_streaming.py has the same on fewer rows
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's VmHWM")
 def test_ten_times_the_rows_take_no_more_memory(tmp_path):
     rng = np.random.default_rng(0)
