@@ -90,7 +90,7 @@ def test_every_model_of_the_papers_tables_is_there():
     assert next(iter(models.every())) == "geomix"
 
 
-DOCS = ROOT / "docs" / "paper.md"
+DOCS = ROOT / "docs" / "benchmarks" / "paper.md"
 
 
 def test_the_documented_file_is_a_model(tmp_path, monkeypatch, iris):
