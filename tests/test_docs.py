@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 BUILT = ("gallery/", "genindex")  # made while the site is built
 PAGES = sorted(
     path
-    for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")]
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")]
     if "gallery" not in path.parts
 )
 GUIDE = sorted([*ROOT.glob("docs/guide/*.md"), *ROOT.glob("docs/start/*.md")])
