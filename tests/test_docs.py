@@ -16,6 +16,7 @@ PAGES = sorted(
 )
 GUIDE = sorted([*ROOT.glob("docs/guide/*.md"), *ROOT.glob("docs/start/*.md")])
 REFERENCE = sorted(ROOT.glob("docs/reference/*.md"))
+FILE = re.compile(r"`([\w/]+/[\w.]+\.(?:py|h|cpp|md))`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.DOTALL)
 # Words of an older draft, each of which needs a second reading.
@@ -47,6 +48,13 @@ def test_relative_links_lead_to_files(page):
         if not (page.parent / link).exists() and not any(part in link for part in BUILT)
     ]
     assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_that_pages_name_exist(page):
+    named = FILE.findall(page.read_text())
+    places = (ROOT, ROOT / "src" / "geomix", page.parent)
+    assert [file for file in named if not any((place / file).exists() for place in places)] == []
 
 
 @pytest.mark.parametrize("page", [*GUIDE, ROOT / "README.md"], ids=name)
