@@ -45,7 +45,7 @@ docs: $(VENV)/.docs
 # wheel is the CPU build; a plain "torch" may bring gigabytes of CUDA along.
 test-torch: $(VENV)/.test
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pytest tests/test_torch.py tests/core/test_arrayapi.py
+	$(BIN)/pytest tests/test_torch.py tests/core/test_array_api.py
 	$(BIN)/python examples/torch_head.py
 
 # The paper's experiments; PAPER="--quick", PAPER="--only wdbc" and the like.

@@ -194,7 +194,7 @@ def test_native_predictions_equal_numpy(kind, n_rows):
 
 
 @pytest.mark.parametrize("kind", LIFTS)
-def test_a_row_is_answered_alike_in_any_company(kind, monkeypatch):
+def test_a_prediction_depends_on_its_row_alone(kind, monkeypatch):
     model = some_model(kind)
     X = 2.0 * np.random.default_rng(2).standard_normal((3000, model.n_features))
     whole = model.predict_proba(X)
@@ -385,7 +385,7 @@ def test_eight_threads_predict_the_bits_of_one():
     assert all(np.array_equal(one, expected) for one in found)
 
 
-def test_a_million_threads_are_asked_for_and_no_bit_changes(monkeypatch):
+def test_a_wish_for_a_million_threads_changes_no_bit(monkeypatch):
     model = some_model("fourier")
     X = np.random.default_rng(0).standard_normal((30_000, 13))
     expected = model.predict_proba(X)
@@ -507,7 +507,7 @@ def test_a_multiply_add_is_rounded_once():
 
 
 @native_only
-def test_the_numpy_kernel_can_be_asked_for():
+def test_the_numpy_kernel_can_be_chosen():
     code = """
 import geomix.core.kernel, numpy as np
 from sklearn.datasets import load_iris
@@ -521,7 +521,7 @@ print(clf.score(X, y))
     assert float(run_python(code, GEOMIX_KERNEL="numpy")[0]) > 0.93
 
 
-def test_show_versions_tells_which_kernel_answers(capsys):
+def test_show_versions_names_the_kernel(capsys):
     import geomix
 
     geomix.show_versions()

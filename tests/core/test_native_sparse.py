@@ -220,7 +220,7 @@ def test_predictions_of_sparse_rows_equal_numpy(kind, n_rows, integers):
 
 
 @pytest.mark.parametrize("per_class", [(1, 1), (30, 40, 20)])
-def test_any_number_of_planes_answers_sparse_rows(per_class):
+def test_any_number_of_planes_predicts_sparse_rows(per_class):
     model = some_model("linear", n_columns=40, per_class=per_class)
     X = some_csr(200, 40, np.random.default_rng(1))
     for name in ANSWERS:
@@ -231,7 +231,7 @@ def test_any_number_of_planes_answers_sparse_rows(per_class):
 
 
 @native_only
-def test_a_sparse_row_is_answered_alike_in_any_company_and_writing(monkeypatch):
+def test_a_prediction_of_a_sparse_row_depends_on_its_cells_alone(monkeypatch):
     model, rng = sparse_model(), np.random.default_rng(2)
     X = some_csr(3000, 40, rng)
     whole = model.predict_proba(X)
@@ -291,7 +291,7 @@ def odd_csr(index, data=(1.0, 2.0), indices=(0, 2), indptr=(0, 1, 1, 2)):
 
 
 @native_only
-def test_arrays_at_odd_addresses_are_answered_alike():
+def test_arrays_at_odd_addresses_give_the_same_bits():
     """``make sanitize`` says so where they are read as they lie."""
 
     def at_odd_address(array):

@@ -129,7 +129,7 @@ def test_a_mostly_zero_column_has_knots_where_it_is_not_zero(rng):
     assert (curve.values > 1.0).sum() >= 50
 
 
-def test_a_column_that_tells_nothing_gets_no_part():
+def test_a_constant_column_gets_no_part():
     X = np.column_stack([np.ones(20), np.full(20, np.nan), np.zeros(20)])
     lift = fit_spline(X, np.ones(20), np.array([0, 0, 3]), 8)
     assert lift.parts == ()
@@ -202,7 +202,7 @@ def test_native_codes_equal_numpy(pairs, dtype, rng):
     assert kernel.binned(lift, X[:0]).codes.shape == (0, len(lift.parts))
 
 
-def test_many_rows_are_coded_alike_by_any_number_of_threads(rng, monkeypatch):
+def test_codes_do_not_depend_on_the_number_of_threads(rng, monkeypatch):
     X = rng.standard_normal((20_000, 7))
     lift = fit_spline(X, np.ones(len(X)), np.zeros(7, dtype=int), 20)
     assert lift.code_type == np.uint8
@@ -467,7 +467,7 @@ def reference(model):
 @MEMBERS
 @pytest.mark.parametrize("per_class", [(1, 1), (2, 1, 5), (12, 12), (9, 40)])
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
-def test_native_answers_of_a_spline_model_equal_numpy(n_members, per_class, pairs, rng):
+def test_native_predictions_of_a_spline_model_equal_numpy(n_members, per_class, pairs, rng):
     model, X = some_model(rng, n_members, per_class, pairs), odd_rows(rng)
     kinds = {type(part).__name__ for part in model.lift.parts}
     assert kinds == (
@@ -481,7 +481,7 @@ def test_native_answers_of_a_spline_model_equal_numpy(n_members, per_class, pair
 
 
 @MEMBERS
-def test_a_row_of_a_spline_model_is_answered_alike_in_any_company(n_members, rng, monkeypatch):
+def test_a_prediction_of_a_spline_model_depends_on_its_row_alone(n_members, rng, monkeypatch):
     model, X = some_model(rng, n_members), odd_rows(rng)
     for name in ANSWERS:
         ask = getattr(model, name)
@@ -498,7 +498,7 @@ def test_a_row_of_a_spline_model_is_answered_alike_in_any_company(n_members, rng
 
 
 @MEMBERS
-def test_the_scorer_of_a_spline_model_equals_its_answers_bit_for_bit(n_members, rng):
+def test_the_scorer_of_a_spline_model_equals_predict_proba_bit_for_bit(n_members, rng):
     model, X = some_model(rng, n_members), odd_rows(rng)
     score, P, labels = model.scorer(), model.predict_proba(X), model.predict(X)
     Z, A = model.plane_scores(X), model.responsibilities(X)
@@ -540,7 +540,7 @@ def test_a_column_adds_its_own_tables_and_half_of_its_pairs(rng):
         np.testing.assert_allclose(told.contributions, expected, rtol=0, atol=1e-12)
 
 
-def test_a_model_answers_numbers_exactly_and_not_by_their_bins(rng):
+def test_predictions_use_exact_numbers_and_not_their_bins(rng):
     """Against np.interp, at far more values than there are bins."""
     X = rng.standard_normal((3000, 1))
     lift = fit_spline(X, np.ones(3000), np.array([0]), 128)
@@ -558,7 +558,7 @@ def test_a_model_answers_numbers_exactly_and_not_by_their_bins(rng):
     [-1e300, 1e300], [-1.7e308, 1.7e308], [-1.7e308, -1.0, 5e-324, 1e-323, 1.7e308],
     [0.0, 5e-324], [1.0, np.nextafter(1.0, 2.0), 1e300], [-1e308, 0.0, 1e308],
 ])  # fmt: skip
-def test_any_knots_give_finite_answers_to_every_finite_row(knots, rng):
+def test_any_knots_give_finite_probabilities_for_every_finite_row(knots, rng):
     knots = np.array(knots)
     curve = CurvePart(0, knots, knots, False, np.zeros(len(knots) - 1))
     lift = SplineLift((curve,), 1)
@@ -583,7 +583,7 @@ def test_a_missing_or_unknown_cell_adds_nothing_where_training_had_none(rng):
         assert np.array_equal(model.plane_scores([[np.nan, code]])[0], model.planes.biases)
 
 
-def test_a_lift_without_parts_answers_with_the_biases(rng):
+def test_a_lift_without_parts_predicts_from_the_biases(rng):
     model = model_over(SplineLift((), 3), some_planes([1, 2], 0, rng))
     assert np.array_equal(model.plane_scores(np.ones((2, 3))), [model.planes.biases] * 2)
     assert np.array_equal(model.scorer()([1.0] * 3), model.predict_proba(np.ones((1, 3)))[0])
@@ -596,7 +596,7 @@ def test_sparse_rows_for_a_spline_model_are_refused_with_a_reason(rng):
 
 
 @MEMBERS
-def test_a_pickled_spline_model_answers_with_the_same_bits(n_members, rng):
+def test_a_pickled_spline_model_predicts_the_same_bits(n_members, rng):
     model, X = some_model(rng, n_members), odd_rows(rng)
     expected = model.predict_proba(X)
     again = pickle.loads(pickle.dumps(model))

@@ -227,7 +227,7 @@ def test_no_workers_left_is_an_error_within_the_stated_time(table):
         assert not hasattr(clf, "model_")
 
 
-def test_a_worker_that_fails_says_why(client, table, monkeypatch):
+def test_the_error_of_a_failed_worker_is_reported(client, table, monkeypatch):
     X, y = table
 
     def broken(block):
@@ -307,7 +307,7 @@ def test_large_parameters_travel(client):
     assert clf.model_.planes.weights.nbytes > 100_000
 
 
-def test_without_a_client_it_says_so(table, monkeypatch):
+def test_a_missing_client_is_an_error_with_a_remedy(table, monkeypatch):
     def none():
         raise ValueError("No clients found")
 
@@ -316,7 +316,7 @@ def test_without_a_client_it_says_so(table, monkeypatch):
         DaskGeometricMixtureClassifier().fit(*cut(*table, (600, 600)))
 
 
-def test_a_missing_dask_is_said(monkeypatch):
+def test_a_missing_dask_is_an_error_with_a_remedy(monkeypatch):
     import importlib
     import sys
 

@@ -51,7 +51,7 @@ SETTINGS = {
     [{"x1": {2: -1}}, {"x1": {0: 1, 2: -1}, "x2": {1: -1}}, {"x0": {0: 1, 1: 1}}],
     ids=["one", "both ways", "two rise"],
 )
-def test_probabilities_only_move_the_way_that_was_asked(name, wanted):
+def test_probabilities_only_move_in_the_required_direction(name, wanted):
     X, y = load_wine(return_X_y=True)
     X = X[:, :6]
     clf = classifier(monotonic_cst=wanted, **QUICK, **SETTINGS[name]).fit(X, y)
@@ -247,7 +247,7 @@ def test_a_category_has_no_direction():
         GeometricMixtureClassifier(monotonic_cst={"a": {1: 1}}).fit(X, np.arange(80) % 2)
 
 
-def test_the_check_tells_proved_from_violated():
+def test_the_check_separates_proved_from_violated():
     model, X, _ = fitted("several")
     wanted = {name: {0: 1} for name in model.columns}
     with_rows, alone = model.check_monotone(wanted, X), model.check_monotone(wanted)

@@ -70,7 +70,7 @@ def test_the_same_row_with_two_labels_stays_two_rows():
     assert rows.weight.tolist() == [2.0, 2.0]
 
 
-def test_column_range_tells_constant_and_nearly_constant_columns():
+def test_column_range_finds_constant_and_nearly_constant_columns():
     X = np.array([[1.0, 7.0, 1e-310, -1.7e308], [2.0, 7.0, 2e-310, 1.7e308]])
     columns = column_range(X)
     assert columns.varying.tolist() == [0, 3]
@@ -78,7 +78,7 @@ def test_column_range_tells_constant_and_nearly_constant_columns():
     assert np.isfinite(columns.half_spread).all()
 
 
-def test_a_split_takes_its_share_of_every_class_and_spares_single_rows(rng):
+def test_a_split_takes_its_share_of_every_class_and_keeps_single_rows(rng):
     y = np.repeat([0, 1, 2], [100, 40, 1])
     train, valid = stratified_split(y, 0.2, rng)
     assert np.bincount(y[valid], minlength=3).tolist() == [20, 8, 0]

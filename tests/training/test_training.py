@@ -69,7 +69,7 @@ def test_clipping_keeps_the_direction_and_bounds_the_norm(rng):
     assert clip_norm(gradient, 1e9) is gradient
 
 
-def test_schedules_start_and_end_where_they_say():
+def test_schedules_start_and_end_at_their_values():
     assert [sharpness_at(p, 3.0, 6.0) for p in (-1, 0, 0.5, 1, 2)] == [3, 3, 4.5, 6, 6]
     for schedule, middle in {"cosine": 0.505, "exponential": 0.1, "constant": 1.0}.items():
         ends = [learning_rate_at(p, 1.0, schedule) for p in (0.0, 0.5, 1.0)]
@@ -302,7 +302,7 @@ def test_watching_changes_nothing(parts, solver):
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-def test_records_tell_the_usage_that_the_penalty_knows(parts, solver):
+def test_records_hold_the_usage_in_the_penalty(parts, solver):
     trained = run(parts, solver=solver, max_iter=20)
     usages = np.array([record.usage for record in trained.records])
     per_class = trained.planes.per_class

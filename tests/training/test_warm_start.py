@@ -1,4 +1,4 @@
-"""Going on from a model: warm starts, and batches of a stream."""
+"""Training further: warm starts, and batches of a stream."""
 
 import numpy as np
 import pandas as pd
@@ -62,7 +62,7 @@ def test_more_rows_make_a_warm_started_model_better(table, lift):
     assert clf.model_.planes.n_members == 1
 
 
-def test_rows_to_judge_by_recalibrate_a_warm_start(table):
+def test_validation_rows_recalibrate_a_warm_start(table):
     X, y = table
     clf = classifier(**FIXED, warm_start=True).fit(X[:300], y[:300])
     before = clf.model_.temperature

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: the same answers and the same sums as the kernel, in kind."""
+"""Arrays of other libraries: predictions and sums equal those of the kernel."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ def fitted(request):
 
 @LIBRARIES
 @pytest.mark.parametrize("what", array_api.ANSWERS)
-def test_answers_are_those_of_the_kernel_and_in_kind(fitted, library, what):
+def test_predictions_equal_those_of_the_kernel_and_stay_in_the_library(fitted, library, what):
     model, X = fitted
     there = library()(X)
     answers = getattr(model, what)(there)
@@ -81,7 +81,7 @@ def test_sums_are_those_of_the_kernel(rng, library, per_class):
 
 
 @LIBRARIES
-def test_a_committee_is_answered_as_well(rng, library):
+def test_an_ensemble_predicts_on_a_device_too(rng, library):
     from geomix import GeometricMixture
     from geomix.core.feature_map import FeatureMap
     from geomix.core.lifts import IdentityLift, Standardize

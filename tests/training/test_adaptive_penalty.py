@@ -1,4 +1,4 @@
-"""Columns and steps adaptive by what they say: the units, their penalty, and what it wins."""
+"""The adaptive penalty: importance of columns and steps, their units, and what they improve."""
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,7 @@ def test_units_follow_strengths_down_to_a_floor():
 
 
 @pytest.mark.kernel
-def test_units_of_steps_follow_how_far_planes_differ_there(rng):
+def test_units_of_steps_grow_with_the_differences_between_planes(rng):
     """Smoothed along a curve but for its missing cell, one for all levels, floored."""
     X = np.column_stack([rng.standard_normal(400), rng.integers(0, 3, 400), rng.random(400)])
     X[:20, 0] = np.nan
@@ -98,7 +98,7 @@ def test_units_of_steps_follow_how_far_planes_differ_there(rng):
 
 
 @pytest.mark.kernel
-def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
+def test_an_adaptive_penalty_lets_a_curve_be_steep_where_the_classes_change(rng):
     """A step at zero, found from few rows: alike, the penalty spreads it over the neighbours."""
     X = rng.uniform(-1.0, 1.0, (1200, 2))
     y = (rng.random(1200) < np.where(X[:, 0] > 0.0, 0.9, 0.1)).astype(int)
@@ -113,7 +113,7 @@ def test_a_weighed_curve_is_steep_where_the_classes_change(rng):
 
 
 @pytest.mark.parametrize("max_iter", [1, 30, 90])
-def test_what_tells_is_watched_and_bounded(noisy, monkeypatch, max_iter):
+def test_the_uniform_first_training_is_watched_and_bounded(noisy, monkeypatch, max_iter):
     settings = {**WEIGHED, "n_planes": 2, "max_iter": max_iter, "tol": 1e-9}
     clf = classifier(**settings, lift="spline", n_members=1)
     seen = {"weigh": 0, "fit": 0}
@@ -167,7 +167,7 @@ def test_standardised_columns_are_measured_in_their_units(noisy, lift):
 
 
 @pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
-def test_weighing_finds_the_columns_that_tell(noisy, lift):
+def test_the_adaptive_penalty_finds_the_informative_columns(noisy, lift):
     X, y = noisy
     train, test = slice(0, 600), slice(600, None)
     settings = {"lift": lift, "n_planes": 1, "random_state": 0, "pca": None}
@@ -179,7 +179,7 @@ def test_weighing_finds_the_columns_that_tell(noisy, lift):
     assert losses[1] < 0.95 * losses[0]
 
 
-def test_the_choice_tries_both_and_says_so(noisy):
+def test_the_search_tries_both_penalties_and_records_them(noisy):
     clf = GeometricMixtureClassifier(lift="spline", n_planes=1, random_state=0).fit(*noisy)
     assert {trial.adaptive for trial in clf.history_.trials} == {False, True}
     chosen = next(trial for trial in clf.history_.trials if trial.chosen)
@@ -189,14 +189,14 @@ def test_the_choice_tries_both_and_says_so(noisy):
 
 
 @pytest.mark.parametrize("setting", [{"adaptive_penalty": False}, {"l2": 1e-3}])
-def test_columns_are_alike_where_asked_for_or_where_the_penalty_is_given(noisy, setting):
+def test_the_penalty_is_uniform_where_set_or_where_l2_is_given(noisy, setting):
     settings = {"lift": ("spline", "fourier"), "n_planes": 1, "random_state": 0}
     clf = classifier(**settings, **setting).fit(*noisy)
     assert not any(trial.adaptive for trial in clf.history_.trials)
     assert clf._training_state.units is None
 
 
-def test_members_of_a_committee_have_units_of_their_own(noisy):
+def test_members_of_an_ensemble_have_units_of_their_own(noisy):
     """What the model answers is what its members, each over its own units, answer on average."""
     X, y = noisy
     settings = {**WEIGHED, "n_planes": 2, "preset": "accurate", "n_members": 3, "lift": "spline"}
@@ -211,7 +211,7 @@ def test_members_of_a_committee_have_units_of_their_own(noisy):
 
 
 @pytest.mark.parametrize("many_rows", [False, True])
-def test_trials_of_weighed_steps_are_cut_short_on_many_rows_only(monkeypatch, many_rows):
+def test_trials_of_adaptive_steps_are_cut_short_on_many_rows_only(monkeypatch, many_rows):
     if many_rows:
         monkeypatch.setattr(splits, "ROWS_TO_SEARCH", 900)
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}

@@ -69,7 +69,7 @@ class _Shape:
         return _Shape(f"[{self.text}{other.text}]")
 
 
-def test_the_same_planes_asked_twice_cost_one_pass(rng):
+def test_the_same_planes_twice_in_a_row_cost_one_pass(rng):
     planes, (Phi, y, weight) = random_planes(rng, [2, 1], 3), random_rows(rng, 20, 3, 2)
     asked = []
 
@@ -373,7 +373,7 @@ def test_bad_parts_are_refused_with_what_is_wrong(rng, table):
         )
 
 
-def test_a_failed_far_fit_leaves_the_estimator_as_it_was(table):
+def test_a_failed_fit_out_of_core_leaves_the_estimator_as_it_was(table):
     X, y = table
     clf = fit(X, y)
     before = clf.predict_proba(X)
@@ -382,13 +382,13 @@ def test_a_failed_far_fit_leaves_the_estimator_as_it_was(table):
     assert np.array_equal(clf.predict_proba(X), before)
 
 
-def test_the_owner_of_the_table_is_warned_of_what_teaches_nothing(table):
+def test_useless_columns_give_a_warning_out_of_core_too(table):
     X, y = table
     with pytest.warns(DataQualityWarning, match="100 % missing"):
         fit(np.column_stack([X, np.full(len(y), np.nan)]), y, [500])
 
 
-def test_sums_of_parts_are_asked_for_anew_in_every_pass(rng):
+def test_every_pass_reads_the_parts_again(rng):
     planes, (Phi, y, weight) = random_planes(rng, [1, 1], 3), random_rows(rng, 20, 3, 2)
     n_opened = []
 
@@ -407,7 +407,7 @@ def test_sums_of_parts_are_asked_for_anew_in_every_pass(rng):
     assert twice.loss == pytest.approx(2 * One().terms(planes, 3.0, 0.0).loss)
 
 
-def test_a_model_of_far_rows_knows_the_shares_of_its_classes(table):
+def test_a_model_of_rows_out_of_core_has_the_shares_of_its_classes(table):
     X, y = table
     model = fit(X, y, [100]).model_
     shares = np.bincount(np.unique(y, return_inverse=True)[1]) / len(y)
