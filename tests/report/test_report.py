@@ -276,7 +276,7 @@ def test_the_summary_tells_the_figures():
     model, X, y = fitted("mixed linear")
     html = report_html(model, X, y)
     share = (model.predict(X) == y).mean()
-    assert f"Of 178 rows it answered {100 * share:.1f}\xa0% rightly" in html
+    assert f"Of 178 predictions {100 * share:.1f}\xa0% are correct" in html
     assert "GMX001" in html  # the idle plane that explain_global finds too
     assert [one.code for one in model.explain_global(X, y).findings] == ["GMX001"]
     silent = report_html(model, X, y, ignore=["GMX001"])

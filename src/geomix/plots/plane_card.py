@@ -107,7 +107,7 @@ class PlaneCardDisplay:
     def _title(self) -> str:
         if self.card.usage is None:
             return f"Plane {self.card.name}"
-        right = "" if self.card.purity is None else f", {self.card.purity:.0%} of them rightly"
+        right = "" if self.card.purity is None else f", {self.card.purity:.0%} of them correct"
         return f"Plane {self.card.name} answers for {self.card.usage:.0%} of the rows{right}"
 
     def _draw_bars(self, ax: Any) -> list[Any]:

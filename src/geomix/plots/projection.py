@@ -94,7 +94,7 @@ class ProjectionDisplay:
             facecolor="none",
             edgecolor=look.INK,
             linewidth=1.1,
-            label=f"answered wrongly ({int(self.wrong.sum())} of {len(self.codes)})",
+            label=f"wrong ({int(self.wrong.sum())} of {len(self.codes)})",
         )
         first, second = (f"{share:.0%} of the variance" for share in self.explained)
         ax.set(xlabel=f"first axis ({first})", ylabel=f"second axis ({second})")

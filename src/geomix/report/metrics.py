@@ -37,10 +37,10 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """metrics : in the order of showing;  confusion : (C, C) counts, true class by answer
-    reliability : of the answers;  n_rows, n_right : rows asked, and answered rightly
+    """metrics : in the order of showing;  confusion : (C, C) counts, true class by predicted class
+    reliability : of the predictions;  n_rows, n_right : rows, and correct predictions
     base_rate : accuracy of always giving the most frequent class, ``base_code``
-    sure_share, sure_right : of the answers of at least 90 %, their share, and how many are right
+    sure_share, sure_right : share of predictions of at least 90 %, and how many are correct
     """
 
     metrics: tuple[Metric, ...]
@@ -106,7 +106,7 @@ def _metrics(
     n_rows = len(y)
     right = predicted == y
     ends = wilson(int(right.sum()), n_rows)
-    made = [Metric("accuracy", "share of rows answered rightly", float(right.mean()), *ends, True)]
+    made = [Metric("accuracy", "share of correct predictions", float(right.mean()), *ends, True)]
     values = {name: one.prepare(P, predicted, y)(np.ones(n_rows)) for name, one in MEASURES.items()}
     swings = _swings(P, predicted, y, rng)
     for name, measure in MEASURES.items():
@@ -226,7 +226,7 @@ class _Measure:
 
 MEASURES = {
     "balanced accuracy": _Measure(
-        _balanced_accuracy, "mean over classes of the share answered rightly", True
+        _balanced_accuracy, "mean over classes of the share predicted correctly", True
     ),
     "macro F1": _Measure(_macro_f1, "mean over classes of the F1 score", True),
     "ROC area": _Measure(_area, "mean over classes, each against the rest", True),

@@ -24,7 +24,7 @@ OFF = 0.02
 def summary(
     model: GeometricMixture, told: GlobalExplanation, quality: Evaluation, confidence: float
 ) -> list[str]:
-    """Sentences; ``confidence`` is the mean probability of the answers."""
+    """Sentences; ``confidence`` is the mean probability of the predicted classes."""
     sentences = [
         _what_it_is(model),
         _how_good(model, quality),
@@ -52,12 +52,12 @@ def listed(names: Any, most: int = NAMES_IN_A_LIST) -> str:
 
 def _what_it_is(model: GeometricMixture) -> str:
     planes = model.planes
-    members = f", {planes.n_members} models asked together" if planes.n_members > 1 else ""
+    members = f", in an ensemble of {planes.n_members} models" if planes.n_members > 1 else ""
     columns = "1 column" if model.n_features == 1 else f"{model.n_features} columns"
     return (
-        f"The model tells {planes.n_classes} classes apart ({listed(model.classes.tolist())}) by "
-        f"{columns}. Each class is a soft union of regions, each owned by one of "
-        f"{planes.n_planes} planes: {LIFTS[model.lift.kind]}{members}."
+        f"The model predicts one of {planes.n_classes} classes ({listed(model.classes.tolist())}) "
+        f"from {columns}. Each class is a soft union of regions, one for each of its planes. There "
+        f"are {planes.n_planes} planes: {LIFTS[model.lift.kind]}{members}."
     )
 
 
@@ -65,23 +65,23 @@ def _how_good(model: GeometricMixture, quality: Evaluation) -> str:
     best = quality.accuracy
     usual = printable(str(model.classes.tolist()[quality.base_code]))
     return (
-        f"Of {quality.n_rows:,} rows it answered {percent(best.value)} rightly (95 % interval "
-        f"{percent(best.low)} to {percent(best.high)}). Always answering {usual} would reach "
+        f"Of {quality.n_rows:,} predictions {percent(best.value)} are correct (95 % interval "
+        f"{percent(best.low)} to {percent(best.high)}). Always predicting {usual} would reach "
         f"{percent(quality.base_rate)}."
     )
 
 
 def _how_sure(quality: Evaluation, confidence: float) -> str:
     gap = confidence - quality.accuracy.value
-    verdict = "which agrees with that" if abs(gap) <= OFF else "which is too cautious"
+    verdict = "which agrees with the accuracy" if abs(gap) <= OFF else "which is too cautious"
     if gap > OFF:
-        verdict = "which is too sure"
-    text = f"On average it gave its answers {percent(confidence)}, {verdict}."
+        verdict = "which is too confident"
+    text = f"The mean confidence is {percent(confidence)}, {verdict}."
     if quality.sure_right is None:
-        return f"{text} It gave none of them 90 % or more."
+        return f"{text} No prediction has a confidence of 90 % or more."
     return (
-        f"{text} It was at least 90 % sure of {percent(quality.sure_share)} of the rows, and right "
-        f"for {percent(quality.sure_right)} of those."
+        f"{text} It is at least 90 % for {percent(quality.sure_share)} of the rows, and "
+        f"{percent(quality.sure_right)} of those predictions are correct."
     )
 
 
@@ -89,14 +89,14 @@ def _confused(model: GeometricMixture, quality: Evaluation) -> str:
     wrong = quality.confusion.copy()
     np.fill_diagonal(wrong, 0)
     if not wrong.any():
-        return "It was wrong for none of them."
+        return "No prediction is wrong."
     true, given = np.unravel_index(int(wrong.argmax()), wrong.shape)
     n, total = int(wrong[true, given]), int(wrong.sum())
     labels = [printable(str(label)) for label in model.classes.tolist()]
-    mistakes = "mistake" if total == 1 else "mistakes"
+    errors = "error" if total == 1 else "errors"
     return (
-        f"Its most frequent mistake: {labels[true]} answered as {labels[given]}, {n:,} of "
-        f"{total:,} {mistakes}."
+        f"The most frequent error: {labels[true]} predicted as {labels[given]}, {n:,} of "
+        f"{total:,} {errors}."
     )
 
 
@@ -105,11 +105,11 @@ def _columns(told: GlobalExplanation) -> str:
         return ""
     order = np.argsort(-told.importances, kind="stable")
     strong = [told.columns[j] for j in order[:3] if told.importances[j] > 0.0]
-    return f"The columns that move its answers most: {listed(strong)}." if strong else ""
+    return f"The columns with the largest contributions: {listed(strong)}." if strong else ""
 
 
 def _found(told: GlobalExplanation) -> str:
     n = len(told.findings)
     if n == 0:
-        return "Nothing about its planes calls for a second look."
-    return f"{n} {'finding calls' if n == 1 else 'findings call'} for a second look; see below."
+        return "There are no findings about its planes."
+    return f"{n} {'finding needs' if n == 1 else 'findings need'} a second look; see below."

@@ -194,13 +194,13 @@ function certificateSentence(found) {
     return element("p", {}, title, ": this kind of model has none.");
   }
   if (radius >= LARGEST_RADIUS) {
-    return element("p", {}, title, ": no change of the numbers alone can alter the answer.");
+    return element("p", {}, title, ": no change of the numbers alone can change the prediction.");
   }
-  const said = `: no change of the numbers within ${shortNumber(radius)} standard deviations, in all of them together (Euclidean distance), can alter the answer. It is a proved lower bound.`;
+  const said = `: no change of the numbers within ${shortNumber(radius)} standard deviations, in all of them together (Euclidean distance), can change the prediction. It is a proved lower bound.`;
   return element("p", {}, title, said);
 }
 
-/** The smallest change of a single column that changes the answer. */
+/** The smallest change of a single column that changes the prediction. */
 function nearestFlip(flips) {
   let best = null;
   for (const [j, along] of flips) {
@@ -214,7 +214,7 @@ function nearestFlip(flips) {
   }
   const title = element("strong", {}, "Nearest threshold of one column");
   if (best === null) {
-    return element("p", {}, title, ": none of the columns shown changes the answer alone.");
+    return element("p", {}, title, ": none of the columns shown changes the prediction alone.");
   }
   const { j, flip, distance, code } = best;
   const said = `: ${reading.columns[j].name} at ${shortNumber(flip)} (now ${shortNumber(state.cells[j])}, ${shortNumber(distance)} standard deviations away) makes it ${reading.classes[code]}.`;
