@@ -301,3 +301,10 @@ def test_the_survey_is_one_pass_and_the_spool_another(frame, tmp_path, monkeypat
     monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 500)
     geomix.fit_files(pattern, "y", **SETTINGS)
     assert len(opened) == 2
+
+
+def test_a_path_may_be_bytes(frame, tmp_path):
+    written(frame[["a", "b", "y"]], tmp_path, 1)
+    path = os.fsencode(tmp_path / "part-0.parquet")
+    clf = fit_files(path, "y", **SETTINGS)
+    assert clf.feature_names_in_.tolist() == ["a", "b"]

@@ -19,9 +19,10 @@ from geomix.command.fit_in_memory import (
     with_training_facts,
 )
 from geomix.command.messages import is_interactive
-from geomix.command.metrics import Metrics, MetricSums, codes_of
+from geomix.command.metrics import Metrics, MetricSums
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core.file_source import HeldOut, TableSource
+from geomix.table.labels import label_codes
 from geomix.tablefile.block import TEXT, Block
 
 # Larger tables are trained out of core by default. The limit does not depend on the machine, so
@@ -91,7 +92,11 @@ def _count_and_evaluate(
             counts = one if counts is None else counts + one
             class_rows.update(train.y.tolist())
         if len(held_out):
-            sums.add(model.predict_proba(held_out.X), codes_of(model, held_out.y), held_out.weight)
+            sums.add(
+                model.predict_proba(held_out.X),
+                label_codes(held_out.y, model.classes),
+                held_out.weight,
+            )
     by_text = {str(label): class_rows[label] for label in model.classes.tolist()}
     metrics = sums.metrics() if sums.n_rows else None
     return by_text, with_training_facts(model, roles, counts), metrics

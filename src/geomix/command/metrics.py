@@ -12,6 +12,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.command.options import read_options
 from geomix.core.calibration import brier_score, negative_log_likelihood, reliability_curve
 from geomix.errors import TableFileError
+from geomix.table.labels import label_codes
 from geomix.tablefile import open_table
 from geomix.tablefile.alignment import AlignedRows, Alignment, align
 
@@ -50,7 +51,9 @@ def file_metrics(model: Any, path: Any, args: Any) -> FileMetrics:
     sums = MetricSums(model)
     for rows in alignment.rows(target=args.target, weight=args.weight):
         if rows.block.n_rows:
-            sums.add(model.predict_proba(rows.X), codes_of(model, rows.labels), rows.weight)
+            sums.add(
+                model.predict_proba(rows.X), label_codes(rows.labels, model.classes), rows.weight
+            )
     if not sums.n_rows:
         raise TableFileError(f"{table.name}: no rows.")
     return FileMetrics(sums.metrics(), alignment)
@@ -59,7 +62,7 @@ def file_metrics(model: Any, path: Any, args: Any) -> FileMetrics:
 def row_metrics(model: Any, X: Any, y: Any, weight: FloatArray | None) -> Metrics:
     """Metrics on rows in memory."""
     sums = MetricSums(model)
-    sums.add(model.predict_proba(X), codes_of(model, y), weight)
+    sums.add(model.predict_proba(X), label_codes(y, model.classes), weight)
     return sums.metrics()
 
 
@@ -76,10 +79,6 @@ def read_all_rows(alignment: Alignment, target: str | None = None) -> tuple[Any,
 
 def _filled(parts: Iterator[AlignedRows]) -> Iterator[AlignedRows]:
     return (rows for rows in parts if rows.block.n_rows)
-
-
-def codes_of(model: Any, y: Any) -> IntArray:
-    return np.searchsorted(model.classes, y).astype(np.intp)
 
 
 @dataclass

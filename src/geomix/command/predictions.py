@@ -9,9 +9,10 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.command.exit_codes import usage_error
-from geomix.command.metrics import MetricSums, codes_of
+from geomix.command.metrics import MetricSums
 from geomix.command.summary import metrics_line
 from geomix.explain.cells import encoded_rows
+from geomix.table.labels import label_codes
 from geomix.tablefile.alignment import Alignment
 
 N_COLUMNS_EXPLAINED = 3  # columns with the largest contributions, in the column "reasons"
@@ -75,7 +76,7 @@ class PredictionTable:
         code = model.answer("class_scores", encoded).argmax(axis=1)
         P = model.answer("predict_proba", encoded)
         if labels is not None:
-            self._sums.add(P, codes_of(model, labels))
+            self._sums.add(P, label_codes(labels, model.classes))
         made: dict[str, Any] = {
             "prediction": pyarrow.array(model.classes.tolist()).take(pyarrow.array(code)),
             "probability": pyarrow.array(P[np.arange(len(P)), code]),

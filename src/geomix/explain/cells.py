@@ -16,6 +16,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.model import GeometricMixture
 from geomix.table.frames import is_frame
+from geomix.table.labels import codes_by_text, label_codes
 from geomix.table.schema import Schema, numeric_schema
 from geomix.table.sparse_rows import checked_csr, is_sparse
 
@@ -63,9 +64,12 @@ def _cell(column: Any, value: float) -> Any:
 def class_code(model: GeometricMixture, label: Any) -> int:
     """The place of a label among the model's classes."""
     known = model.classes.tolist()
-    for code, one in enumerate(known):
-        if one == label or (not isinstance(one, str) and str(one) == label):
-            return code
+    if label in known:
+        return known.index(label)
+    by_text = codes_by_text(model.classes)
+    for text in (label, label.casefold()) if isinstance(label, str) else ():
+        if text in by_text and not isinstance(known[0], str):
+            return by_text[text]
     raise ValueError(f"Got the class {label!r}; expected one of {reprlib.repr(known)}.")
 
 
@@ -74,10 +78,11 @@ def class_codes(model: GeometricMixture, y: Any, n_rows: int) -> IntArray:
     y = np.asarray(y)
     if y.shape != (n_rows,):
         raise ValueError(f"Got y of shape {y.shape}; expected ({n_rows},), one label per row.")
-    if not len(y) or not np.isin(y, model.classes).all():
+    codes = label_codes(y, model.classes)
+    if not len(y) or (codes < 0).any():
         known = model.classes.tolist()
         raise ValueError(f"y must hold at least one label, all of them among {known!r}.")
-    return np.searchsorted(model.classes, y)
+    return codes
 
 
 def column_place(model: GeometricMixture, column: Any) -> int:

@@ -27,6 +27,7 @@ from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import RowPart, Survey, survey_part
 from geomix.table.labels import plain_labels
 from geomix.tablefile.column_names import check_present
+from geomix.tablefile.columnar import parquet_batches
 from geomix.tablefile.multiple_files import expand_paths, open_tables
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def fit_files(
 
 
 def _files(paths: Any) -> list[str]:
-    found = [os.fspath(path) for path in expand_paths(paths)]
+    found = [os.fsdecode(path) for path in expand_paths(paths)]
     for one in found:
         if not Path(one).is_file():
             raise FileNotFoundError(f"{one!r} is not a file; expected a table of rows.")
@@ -118,7 +119,7 @@ def _table_source(
     table = open_tables(paths, reading)
     aside = [target] if sample_weight is None else [target, sample_weight]
     learnt = [name for name in table.names if name not in aside] if columns is None else columns
-    check_present([*aside, *learnt], table.names, table.name, "which was asked for")
+    check_present([*aside, *learnt], table.names, table.name, "which the arguments name")
     return TableSource(table, target, tuple(learnt), weight=sample_weight, scratch=scratch)
 
 
@@ -176,11 +177,7 @@ class FileSource:
         wanted += [] if self.sample_weight is None else [self.sample_weight]
         self._check_names(path, wanted)
         size = int(np.clip(CELLS_PER_BATCH // len(wanted), *ROWS_PER_BATCH))
-        # Neither a whole row group nor a whole column of it is ever in memory.
-        file = _pyarrow("parquet").ParquetFile(path, buffer_size=2**17, pre_buffer=False)
-        with file:
-            for batch in file.iter_batches(batch_size=size, columns=wanted):
-                yield batch.select(wanted)
+        yield from parquet_batches(path, wanted, size)
 
     @cached_property
     def _features(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ cluster, arrays on a device. Repeated rows are not merged, and no ensemble is tr
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -30,7 +30,7 @@ from geomix.out_of_core.survey import RowPart, Survey, survey_part
 from geomix.search.fit import SampleFit, class_shares, fit_sample, watch_until
 from geomix.search.folds import Snapshot, Watch
 from geomix.table.columns import missing_error
-from geomix.table.labels import unitless
+from geomix.table.labels import class_weight_factors, unitless
 from geomix.table.row_views import all_rows
 from geomix.training.data_checks import warn_about
 from geomix.training.deadline import Deadline
@@ -277,22 +277,8 @@ def _warn(survey: Survey, n_planes: Any) -> None:
 
 def class_factors(class_weight: Any, survey: Survey) -> FloatArray | None:
     """Factors on the weights of each class, (n_classes,), or None."""
-    classes, weight = survey.classes.labels.tolist(), survey.classes.weight
-    if class_weight is None:
-        return None
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        factors: FloatArray = weight.sum() / (len(classes) * weight)
-        return factors
-    if not isinstance(class_weight, Mapping):
-        raise InvalidParameterError(
-            f"Got class_weight={class_weight!r}; expected None, 'balanced' or a dict by label."
-        )
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes])
-    if not ((factors > 0.0) & np.isfinite(factors)).all():
-        raise InvalidParameterError(
-            f"Got class_weight={class_weight!r}; expected a positive number for each class."
-        )
-    return factors
+    labels, weight = survey.classes.labels, survey.classes.weight
+    return class_weight_factors(class_weight, labels, weight, weight.sum())
 
 
 def in_parts(X: Any, y: Any, weight: Any, cuts: Iterable[int]) -> list[RowPart]:

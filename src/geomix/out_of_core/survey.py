@@ -27,7 +27,7 @@ from geomix.out_of_core.sampling import Sample, as_labels, chosen_rows, row_keys
 from geomix.table.category_levels import FEWEST_SIGHTS, learn_levels
 from geomix.table.columns import Labels, infinity_error
 from geomix.table.frames import names_and_types, taken
-from geomix.table.labels import check_labels, check_weights, plain_labels
+from geomix.table.labels import check_labels, check_weights, label_codes, plain_labels
 from geomix.table.reader import is_single, read_columns
 from geomix.table.schema import Column, Schema
 
@@ -97,16 +97,15 @@ class Classes:
         return Classes(labels, n_rows.astype(np.intp), weight.astype(np.float64))
 
     def codes(self, y: Any) -> IntArray:
-        """Codes of labels; raises an error for a label that is not among these."""
-        found, place = np.unique(y, return_inverse=True)
-        code_of = {label: code for code, label in enumerate(self.labels.tolist())}
-        for label in found.tolist():
-            if label not in code_of:
-                raise ValueError(
-                    f"y holds the label {reprlib.repr(label)}, which was not there "
-                    "when the table was first read. Fit again while nothing changes the table."
-                )
-        return np.array([code_of[label] for label in found.tolist()], dtype=np.intp)[place]
+        """Each label's place among these; a label that is not there is an error."""
+        codes = label_codes(y, self.labels)
+        if (codes < 0).any():
+            label = np.asarray(y).tolist()[int((codes < 0).argmax())]
+            raise ValueError(
+                f"y holds the label {reprlib.repr(label)}, which was not there when the table was "
+                "first read. Fit again on a table that does not change."
+            )
+        return codes
 
 
 @dataclass(frozen=True, eq=False)

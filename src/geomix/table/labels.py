@@ -1,7 +1,7 @@
-"""Labels and row weights: as they come in, and as codes and plain numbers.
+"""Class labels as codes, and row and class weights as floats.
 
-Labels keep the type they came with; weights lose their unit. What cannot be told apart or
-added up is refused with the place where it stands.
+Labels keep their type. Row weights are divided by a power of two, so that only their ratios matter.
+Invalid labels and weights are errors that name the row.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ import reprlib
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.errors import InvalidParameterError
 from geomix.table.columns import is_missing
 
 
 def plain_labels(y: Any) -> Any:
-    """Labels with the types they came with, where NumPy or scikit-learn would change them.
+    """Labels with their original types, where NumPy or scikit-learn would change them.
 
-    A list that mixes text with numbers or NaN stays mixed, so that it can be refused (NumPy
-    makes '1' of 1 and 'nan' of NaN); text that ends in NUL keeps it; pandas' nullable integers
-    and booleans become NumPy's (scikit-learn makes floats of them).
+    A list that mixes text with numbers or NaN becomes an object array, so that it can be refused
+    (NumPy converts 1 to '1' and NaN to 'nan'). Text keeps a trailing NUL. pandas' nullable integers
+    and booleans become NumPy's (scikit-learn converts them to floats).
     """
     if isinstance(y, (list, tuple)):
         labels = np.asarray(y)
@@ -39,30 +41,72 @@ def _survives_fixed_width(label: Any) -> bool:
 
 
 def read_labels(y: Any) -> tuple[Any, IntArray]:
-    """Distinct labels in sorted order, and each row's code among them."""
+    """Distinct labels in sorted order, and the code of each row."""
     check_labels(y, "y")
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.intp)
 
 
+def label_codes(y: Any, classes: Any) -> IntArray:
+    """(n,) position of each label among ``classes``; -1 for a label that is not among them."""
+    y = np.asarray(y)
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    if y.dtype.kind == "O":  # objects may have no order
+        return np.array([code_of.get(label, -1) for label in y.tolist()], dtype=np.intp)
+    found, position = np.unique(y, return_inverse=True)
+    codes = np.array([code_of.get(label, -1) for label in found.tolist()], dtype=np.intp)
+    return codes[position]
+
+
+def codes_by_text(classes: Any) -> dict[str, int]:
+    """Codes of classes by the text that names them in files and options; booleans in lower case."""
+    labels = classes.tolist()
+    if all(isinstance(label, bool) for label in labels):
+        texts = {False: ("false", "0"), True: ("true", "1")}
+        return {text: code for code, label in enumerate(labels) for text in texts[label]}
+    return {str(label): code for code, label in enumerate(labels)}
+
+
 def codes_of(y: Any, classes: Any, name: str, known_as: str = "the labels of y") -> IntArray:
     """Codes of labels among known ``classes``; an unknown label is an error."""
     y = np.asarray(y)
     _check_labels_known(y, name)
-    code_of = {label: code for code, label in enumerate(classes.tolist())}
-    labels = y.tolist()
-    for row, label in enumerate(labels):
-        if label not in code_of:
-            raise ValueError(
-                f"{name} holds the label {reprlib.repr(label)} (row {row}), which is not among "
-                f"{known_as}: {reprlib.repr(classes.tolist())}."
+    codes = label_codes(y, classes)
+    if (codes < 0).any():
+        row = int((codes < 0).argmax())
+        raise ValueError(
+            f"{name} holds the label {reprlib.repr(y.tolist()[row])} (row {row}), which is not "
+            f"among {known_as}: {reprlib.repr(classes.tolist())}."
+        )
+    return codes
+
+
+def class_weight_factors(
+    class_weight: Any, classes: Any, weight_by_class: FloatArray, total: float
+) -> FloatArray | None:
+    """(n_classes,) factors on the row weights of each class; None for ``class_weight=None``.
+
+    "balanced" : total / (n_classes * weight of the class), and 1 for a class without rows
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        has_rows = weight_by_class > 0
+        shares = len(classes) * np.where(has_rows, weight_by_class, 1.0)
+        return np.where(has_rows, total / shares, 1.0)
+    factors = compute_class_weight(class_weight, classes=classes, y=classes)
+    for label, factor in zip(classes.tolist(), factors.tolist(), strict=True):
+        if not 0.0 < factor < np.inf:
+            raise InvalidParameterError(
+                f"Got class_weight={class_weight!r}; expected a positive number for "
+                f"class {label!r}. To leave a class out, drop its rows."
             )
-    return np.array([code_of[label] for label in labels], dtype=np.intp)
+    return factors
 
 
 def check_labels(y: Any, name: str) -> None:
-    """Refuse labels that are missing, or that mix text with numbers."""
+    """Raise if labels are missing, or mix text with numbers."""
     _check_labels_known(y, name)
     _check_labels_alike(y)
 
@@ -90,15 +134,14 @@ def _check_labels_alike(y: Any) -> None:
     kinds = sorted({type(label).__name__ for label in y})
     if len(kinds) > 1 and any(isinstance(label, str) for label in y):
         raise ValueError(
-            f"Unknown label type: y mixes {' and '.join(kinds)}, which cannot be put in order. "
+            f"Unknown label type: y mixes {' and '.join(kinds)}, which cannot be sorted. "
             "Convert the labels to one type, for example with y.astype(str)."
         )
 
 
 def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> FloatArray:
-    """Weights without their unit: equal ones are 1, others are divided by a power of two near
-    the largest. That rounds nothing, so weights 1, 2 and 3 stay exactly in proportion. None
-    is ones."""
+    """Weights divided by a power of two near the largest, which is exact; ones if all are equal or
+    ``sample_weight`` is None."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = check_weights(sample_weight, n_rows, name)
@@ -109,12 +152,12 @@ def read_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -
 
 
 def unitless(weight: FloatArray) -> FloatArray:
-    """Weights divided by a power of two near the largest, which rounds nothing."""
+    """Weights divided by a power of two near the largest, which is exact."""
     return np.ldexp(weight, -np.frexp(weight.max())[1])
 
 
 def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> FloatArray:
-    """Weights as they came, once they are finite numbers of at least zero, one for each row."""
+    """Weights as floats; raises unless there is a finite number of at least 0 for each row."""
     weight = _as_numbers(sample_weight, name)
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))

@@ -17,6 +17,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.errors import SchemaError, TableFileError
 from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
+from geomix.table.labels import codes_by_text
 from geomix.table.printing import printable
 from geomix.table.schema import Column
 from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, TableFile
@@ -184,38 +185,32 @@ def _arrow_levels(levels: list[Any], column: Column) -> Any:
 
 
 def known_labels(model: GeometricMixture, block: Block, target: str, file: str) -> Any:
-    """(n,) labels of a block's rows, all of them among the model's classes."""
-    classes = model.classes.tolist()
-    of_text: Mapping[str, Any] = {str(label): label for label in classes}
-    if all(isinstance(label, bool) for label in classes):
-        of_text = BOOLEANS
-    where = f"column {target!r}"
+    """(n,) labels of a block's rows, all of them classes of the model."""
     codes: list[IntArray] = []
     first = 0
     for part in block.columns[target].chunks:
         indices = part.indices.fill_null(-1).to_numpy()
         texts = part.dictionary.to_pylist()
-        place = [_code(text, of_text, classes) for text in texts]
-        found = np.array([*place, -2], dtype=np.intp)[indices]
+        found = np.array([*_text_codes(texts, model.classes), -1], dtype=np.intp)[indices]
         if (found < 0).any():
             row = int((found < 0).argmax())
-            at = f"{file}, {block.place(first + row)}, {where}"
-            if found[row] == -2:
-                raise TableFileError(f"{at}: the label is missing.")
-            held = texts[indices[row]][:80]
-            raise TableFileError(
-                f"{at}: {held!r} is not a class of the model; its classes are {_some(of_text)}."
-            )
+            where = f"{file}, {block.place(first + row)}, column {target!r}"
+            raise TableFileError(f"{where}: {_label_problem(texts, indices[row], model.classes)}")
         codes.append(found)
         first += len(part)
     return model.classes[np.concatenate(codes)] if codes else model.classes[:0]
 
 
-def _code(text: str, of_text: Mapping[str, Any], classes: list[Any]) -> int:
-    """The code of the class that a text names, or -1; booleans in upper or lower case."""
-    key = text.casefold() if of_text is BOOLEANS else text
-    return classes.index(of_text[key]) if key in of_text else -1
+def _text_codes(texts: list[str], classes: Any) -> list[int]:
+    """Codes of the classes that texts name, or -1; booleans in upper or lower case."""
+    by_text = codes_by_text(classes)
+    keys = map(str.casefold, texts) if classes.dtype.kind == "b" else texts
+    return [by_text.get(key, -1) for key in keys]
 
 
-def _some(texts: Mapping[str, Any]) -> str:
-    return ", ".join(map(printable, list(texts)[:5])) + (", ..." if len(texts) > 5 else "")
+def _label_problem(texts: list[str], index: int, classes: Any) -> str:
+    if index < 0:
+        return "the label is missing."
+    known = list(codes_by_text(classes))
+    listed = ", ".join(map(printable, known[:5])) + (", ..." if len(known) > 5 else "")
+    return f"{texts[index][:80]!r} is not a class of the model; its classes are {listed}."

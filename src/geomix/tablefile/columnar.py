@@ -153,12 +153,24 @@ def _parquet(where: ByteSource, options: Any) -> tuple[Any, Batches]:
 
     def batches(columns: list[str]) -> Iterator[Any]:
         with _opened(where) as stream:
-            # Neither a whole row group nor a whole column of it is ever in memory.
-            file = parquet.ParquetFile(stream, buffer_size=2**17, pre_buffer=False)
             # Without threads, since an Arrow thread that outlives the interpreter aborts.
-            yield from file.iter_batches(ROWS_PER_BLOCK, columns=columns, use_threads=False)
+            yield from parquet_batches(stream, columns, ROWS_PER_BLOCK, use_threads=False)
 
     return schema, batches
+
+
+def parquet_batches(
+    file: Any, columns: list[str], n_rows: int, *, use_threads: bool = True
+) -> Iterator[Any]:
+    """Record batches of at most ``n_rows`` rows with these columns, in this order.
+
+    Neither a whole row group nor a whole column of it is ever in memory.
+    """
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(file, buffer_size=2**17, pre_buffer=False) as opened_file:
+        for batch in opened_file.iter_batches(n_rows, columns=columns, use_threads=use_threads):
+            yield batch.select(columns)
 
 
 def _feather(where: ByteSource, options: Any) -> tuple[Any, Batches]:

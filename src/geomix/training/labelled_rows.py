@@ -10,13 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.errors import InvalidParameterError
 from geomix.table.category_levels import learn_schema
-from geomix.table.labels import codes_of, plain_labels, read_labels, read_weights
+from geomix.table.labels import (
+    class_weight_factors,
+    codes_of,
+    plain_labels,
+    read_labels,
+    read_weights,
+)
 from geomix.table.reader import column_names, read_rows
 from geomix.table.row_views import all_rows
 from geomix.table.schema import Schema, numeric_schema
@@ -104,17 +108,5 @@ def _of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:
 
 def class_weights(class_weight: Any, rows: Rows, classes: Any) -> FloatArray | None:
     """Factors on the weights of each class, (n_classes,), or None."""
-    if class_weight is None:
-        return None
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        total = np.bincount(rows.y, rows.weight, minlength=len(classes))
-        weights = rows.weight.sum() / (len(classes) * np.where(total > 0, total, 1.0))
-        return np.where(total > 0, weights, 1.0)
-    weights = compute_class_weight(class_weight, classes=classes, y=classes[rows.y])
-    for label, weight in zip(classes.tolist(), weights.tolist(), strict=True):
-        if not 0.0 < weight < np.inf:
-            raise InvalidParameterError(
-                f"Got class_weight={class_weight!r}; expected a positive number for "
-                f"class {label!r}. To leave a class out, drop its rows."
-            )
-    return weights
+    weight_by_class = np.bincount(rows.y, rows.weight, minlength=len(classes)).astype(float)
+    return class_weight_factors(class_weight, classes, weight_by_class, rows.weight.sum())
