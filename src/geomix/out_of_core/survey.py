@@ -97,7 +97,7 @@ class Classes:
         return Classes(labels, n_rows.astype(np.intp), weight.astype(np.float64))
 
     def codes(self, y: Any) -> IntArray:
-        """Each label's place among these; a label that is not there is an error."""
+        """Codes of labels; raises an error for a label that is not among these."""
         codes = label_codes(y, self.labels)
         if (codes < 0).any():
             label = np.asarray(y).tolist()[int((codes < 0).argmax())]
