@@ -63,7 +63,7 @@ def displays() -> dict[str, Any]:
         "projection": show.ProjectionDisplay.from_estimator(wine, X, y),
         "roc": show.RocDisplay.from_estimator(wine, X, y),
         "bars": show.PlaneCardDisplay.from_estimator(wine, "Barolo", 1, X, y),
-        "curves": show.PlaneCardDisplay.from_estimator(curved, "Barolo", 1, X, y),
+        "curves": show.PlaneCardDisplay.from_estimator(curved, "Barolo", 0, X, y),
         "usage": show.UsageDisplay.from_estimator(moons, X_moons, y_moons),
         "reliability": show.ReliabilityDisplay.from_estimator(moons, X_moons, y_moons, before=True),
         "classes": show.ClassReliabilityDisplay.from_estimator(wine, X, y),
