@@ -165,7 +165,6 @@ def routing():
         yield
 
 
-@pytest.mark.kernel
 def test_an_answer_during_a_fit_is_of_the_old_model_or_of_the_new_one(iris):
     X, y = iris
     labels = [y, np.roll(y, 50)]

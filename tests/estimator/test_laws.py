@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernels import SLOW_WITH_NUMPY
 from making import classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -56,7 +57,13 @@ def test_same_seed_same_bits(wine, solver):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"solver": "adam"}, {"lift": "fourier"}, {"lift": "auto", "l2": "auto"}]
+    "parameters",
+    [
+        {},
+        {"solver": "adam"},
+        {"lift": "fourier"},
+        pytest.param({"lift": "auto", "l2": "auto"}, marks=SLOW_WITH_NUMPY),
+    ],
 )
 def test_row_order_changes_no_bit(wine, rng, parameters):
     X, y = wine
@@ -67,7 +74,12 @@ def test_row_order_changes_no_bit(wine, rng, parameters):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"solver": "adam"}, {"lift": "auto", "l2": "auto", "n_planes": "auto"}]
+    "parameters",
+    [
+        {},
+        {"solver": "adam"},
+        pytest.param({"lift": "auto", "l2": "auto", "n_planes": "auto"}, marks=SLOW_WITH_NUMPY),
+    ],
 )
 def test_weight_two_is_row_twice_and_weight_zero_is_no_row(wine, rng, parameters):
     X, y = wine

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from kernels import SLOW_WITH_NUMPY
 from making import classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -12,6 +13,7 @@ from geomix.core.objective import penalised, usage_penalty
 from geomix.errors import InvalidParameterError
 
 pytestmark = pytest.mark.kernel
+LIFTS = ["linear", pytest.param("spline", marks=SLOW_WITH_NUMPY), "fourier"]
 
 FIXED = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "random_state": 0}
 
@@ -51,7 +53,7 @@ def test_a_warm_start_ends_at_the_optimum_of_the_new_rows(table):
     assert np.abs(gradient).max() < 1e-6
 
 
-@pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
+@pytest.mark.parametrize("lift", LIFTS)
 def test_more_rows_make_a_warm_started_model_better(table, lift):
     X, y = table
     settings = {"lift": lift, "n_planes": 2, "random_state": 0, "warm_start": True}
@@ -98,7 +100,7 @@ def batches(X, y, size=200):
     return [(X[i : i + size], y[i : i + size]) for i in range(0, len(y), size)]
 
 
-@pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
+@pytest.mark.parametrize("lift", LIFTS)
 def test_a_mixed_stream_learns(table, lift):
     X, y = table
     clf = GeometricMixtureClassifier(lift=lift, n_planes=2, random_state=0)
