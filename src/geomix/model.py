@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from geomix.explain.global_explanation import GlobalExplanation
     from geomix.explain.local_explanation import LocalExplanation
     from geomix.geometry.certificate import Certificates
-    from geomix.geometry.counterfactual import Counterfactual
     from geomix.geometry.intervals import ProbabilityIntervals
     from geomix.geometry.monotone import MonotoneCheck
     from geomix.geometry.regions import Regions
@@ -268,17 +267,29 @@ class GeometricMixture:
         decrease_only: Any = (),
         ranges: Mapping[Any, Any] | None = None,
         norm: str = "l2",
-        sparse: int | None = None,
+        sparse: int | str | None = "auto",
         scale: Mapping[Any, float] | None = None,
-    ) -> Counterfactual:
-        """The row nearest to ``x`` that the model gives to another class.
+        costs: Mapping[Any, float] | None = None,
+        steps: Mapping[Any, float | None] | None = None,
+        probability: float | None = None,
+        X: Any = None,
+        n: int = 1,
+    ) -> Any:
+        """The row nearest to ``x`` for which the model predicts another class.
 
         target : that class; None: any other
         immutable, increase_only, decrease_only : columns by name or position
         ranges : (lowest, highest) of a number, or the allowed levels of a category, by column
         norm : "l2" or "l1"
-        sparse : most columns that may change; None: any number
+        sparse : most columns that change; None: any number, for the nearest row. "auto": up to
+            three columns, if that is at most 1.5 times as far as the nearest row
         scale : one unit of change of a number, by column; its standard deviation otherwise
+        costs : factors of the cost of a change, by column
+        steps : step of a number's changes, by column; None: continuous. Otherwise learnt from rows
+            ``X``, or from the knots of a spline lift: integers stay integers
+        probability : least probability of the target
+        n : number of answers, which change different sets of columns; more than one gives
+            ``Counterfactuals``
         """
         from geomix.geometry.counterfactual import counterfactual
 
@@ -293,6 +304,11 @@ class GeometricMixture:
             norm=norm,
             sparse=sparse,
             scale=scale,
+            costs=costs,
+            steps=steps,
+            probability=probability,
+            X=X,
+            n=n,
         )
 
     def certify(

@@ -4,11 +4,12 @@ as brute force or a general solver finds."""
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from reading_models import ADDITIVE, fitted
 from scipy.optimize import linprog, minimize
 
-from geomix import GeometricMixture
+from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
@@ -119,7 +120,7 @@ def test_between_two_planes_it_is_the_foot_of_the_perpendicular():
     model, X, _ = fitted("linear")
     weights, biases = model.folded.weights * X.std(axis=0), model.folded.biases
     for i in range(0, 150, 17):
-        found = model.counterfactual(X[i])
+        found = model.counterfactual(X[i], sparse=None)
         z = model.folded.weights @ X[i] + biases
         now = int(z.argmax())
         k = model.classes.tolist().index(found.target)
@@ -267,3 +268,163 @@ def test_it_is_told_as_frame_json_html_and_text():
     none = model.counterfactual(X.iloc[0], "barbera", immutable=list(model.columns))
     json.dumps(none.to_dict(), allow_nan=False)
     assert "cannot" in str(none)
+
+
+# --- steps, exact search, costs, probabilities, several answers ---
+
+
+def all_combinations(seed=0):
+    """Every combination of four categories, with labels that mix them."""
+    levels = [["a", "b", "c"], ["p", "q"], ["u", "v", "w", "x"], ["k", "l", "m"]]
+    X = pd.MultiIndex.from_product(levels, names=list("ABCD")).to_frame(index=False)
+    X = pd.concat([X] * 3, ignore_index=True)
+    score = (X["A"] == "a") * 1.5 + (X["C"] == "u") * 2.0 - (X["D"] == "m") + (X["B"] == "p")
+    noise = np.random.default_rng(seed).normal(scale=0.3, size=len(X))
+    return X, np.array(["low", "mid", "high"])[np.digitize(score + noise, [0.8, 2.2])]
+
+
+def integer_table():
+    """Ages, hours and a continuous column; only whole years and hours occur."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, 400).astype(float),
+            "hours": rng.integers(0, 60, 400).astype(float),
+            "job": rng.choice(["x", "y", "z"], 400),
+        }
+    )
+    score = 0.06 * (X["age"] - 45) + 0.05 * (X["hours"] - 30) + (X["job"] == "x")
+    return X, np.where(score + rng.normal(scale=0.4, size=400) > 0.3, "yes", "no")
+
+
+def fit(X, y, **settings):
+    common = {"l2": 1e-3, "n_planes": 1, "random_state": 0}
+    return GeometricMixtureClassifier(**(common | settings)).fit(X, y).model_
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
+@pytest.mark.parametrize("n_planes", [1, 3])
+def test_among_categories_the_answer_is_the_nearest_of_all_combinations(lift, n_planes):
+    X, y = all_combinations()
+    model = fit(X, y, lift=lift, n_planes=n_planes)
+    every = X.drop_duplicates()
+    predicted = model.predict(every)
+    for i in range(0, len(every), 7):
+        for target in set(model.classes) - {predicted[i]}:
+            found = model.counterfactual(every.iloc[i], target)
+            cells = every[predicted == target].to_numpy()
+            if not len(cells):
+                assert found.status == "infeasible"
+                continue
+            least = (cells != every.iloc[i].to_numpy()).sum(axis=1).min()
+            assert found.status == "found"
+            assert len(found.changes) == least
+            assert found.is_nearest
+            assert model.predict(found.after)[0] == target
+
+
+def test_integers_stay_integers_and_the_answer_is_the_nearest_of_them():
+    X, y = integer_table()
+    model = fit(X, y, lift="spline")
+    ages, hours = np.arange(18, 80.0), np.arange(0, 60.0)
+    grid = pd.MultiIndex.from_product([ages, hours, ["x", "y", "z"]], names=X.columns)
+    grid = grid.to_frame(index=False)
+    predicted = model.predict(grid)
+    unit = {shape.name: shape.scale for shape in additive(model).shapes}
+    for i in range(0, 60, 5):
+        row = X.iloc[i]
+        found = model.counterfactual(row, sparse=None)
+        assert found.status == "found"
+        for name in ("age", "hours"):
+            assert isinstance(found.after[name], int)
+        other = grid[predicted == found.target]
+        squares = (other["job"] != row["job"]) * 1.0
+        for name in ("age", "hours"):
+            squares += ((other[name] - row[name]) / unit[name]) ** 2
+        assert found.distance == pytest.approx(np.sqrt(squares.min()), rel=1e-9)
+        assert found.is_nearest
+
+
+def test_steps_are_learnt_from_rows_and_can_be_overridden():
+    X, y = integer_table()
+    model = fit(X, y, lift="linear")
+    fixed = {"immutable": ["job"], "sparse": 1}
+    row = X.iloc[3]
+    free = model.counterfactual(row, **fixed)
+    assert not all(float(after).is_integer() for _, after in free.changes.values())
+    learnt = model.counterfactual(row, X=X, **fixed)
+    assert all(isinstance(after, int) for _, after in learnt.changes.values())
+    tens = model.counterfactual(row, X=X, steps={"age": 10, "hours": 10}, **fixed)
+    assert all((after - before) % 10 == 0 for before, after in tens.changes.values())
+    assert free.distance <= learnt.distance <= tens.distance
+    again = model.counterfactual(row, X=X, steps={"age": None, "hours": None}, **fixed)
+    assert again.distance == pytest.approx(free.distance, rel=1e-6)
+    with pytest.raises(ValueError, match="step"):
+        model.counterfactual(row, steps={"age": -1})
+
+
+@pytest.mark.parametrize("name", ["several", "spline", "committee", "mixed spline"])
+def test_a_wanted_probability_is_reached(name):
+    model, X, _ = fitted(name)
+    for i in range(0, 60, 20):
+        plain = model.counterfactual(raw_row(X, i), sparse=None)
+        sure = model.counterfactual(raw_row(X, i), plain.target, probability=0.9, sparse=None)
+        assert sure.status == "found"
+        assert sure.probability >= 0.9
+        assert sure.distance >= plain.lower_bound
+        assert sure.lower_bound <= sure.distance
+
+
+def test_expensive_columns_change_less():
+    X, y = integer_table()
+    model = fit(X, y, lift="spline")
+    row = X[(X["job"] == "y") & (X["age"] < 45) & (y == "no")].iloc[0]
+    cheap = model.counterfactual(row, "yes", costs={"age": 0.1}, sparse=None)
+    dear = model.counterfactual(row, "yes", costs={"age": 1e3}, sparse=None)
+    assert "age" in cheap.changes
+    assert "age" not in dear.changes
+    levels = model.counterfactual(row, "yes", costs={"job": 1e-3}, sparse=None)
+    assert "job" in levels.changes
+    with pytest.raises(ValueError, match="cost"):
+        model.counterfactual(row, "yes", costs={"age": 0.0})
+
+
+def test_several_answers_change_different_columns():
+    X, y = integer_table()
+    model = fit(X, y, lift="spline")
+    found = model.counterfactual(X.iloc[3], n=3)
+    assert len(found) == 3
+    changed = [frozenset(one.changes) for one in found]
+    assert len(set(changed)) == 3
+    assert [one.distance for one in found] == sorted(one.distance for one in found)
+    assert all(model.predict(one.after)[0] == one.target for one in found)
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert set(found.to_frame()["answer"]) == {0, 1, 2}
+    assert "becomes" in str(found)
+
+
+def test_few_columns_change_by_default():
+    model, X, _ = fitted("rotated")
+    nearest = model.counterfactual(X[0], sparse=None)
+    few = model.counterfactual(X[0])
+    assert len(nearest.changes) > 3
+    assert len(few.changes) <= 3 or few.distance == nearest.distance
+    assert few.distance <= 4.0 * nearest.distance
+
+
+def test_that_none_exists_is_proved_among_levels_and_integers():
+    X, y = integer_table()
+    model = fit(X, y, lift="spline")
+    row = X[(X["age"] < 25) & (X["hours"] < 20)].iloc[0]
+    found = model.counterfactual(
+        row, "yes", ranges={"age": (18, 25), "hours": (0, 20), "job": ["y", "z"]}
+    )
+    assert found.status == "infeasible"
+    assert "proved" in str(found)
+
+
+def test_settings_of_a_search_that_make_no_sense_are_refused():
+    model, X, _ = fitted("linear")
+    for options in ({"sparse": "few"}, {"probability": 1.0}, {"n": 0}):
+        with pytest.raises(ValueError, match="expected"):
+            model.counterfactual(X[0], 1, **options)

@@ -65,7 +65,15 @@ def add(commands: Any) -> None:
         default="l2",
         help="how the size of the change is measured (default: l2)",
     )
-    parser.add_argument("--sparse", type=int, metavar="N", help="change at most N columns")
+    parser.add_argument(
+        "--sparse",
+        type=int,
+        metavar="N",
+        help="change at most N columns (default: 3, unless that is more than 4 times as far)",
+    )
+    parser.add_argument(
+        "--probability", type=float, metavar="P", help="least probability of the wanted class"
+    )
     options.add_json(parser)
     options.add_read_options(parser)
     parser.set_defaults(run=run)
@@ -86,7 +94,8 @@ def run(args: Any) -> int:
             decrease_only=args.decrease_only,
             ranges=limits,
             norm=args.norm,
-            sparse=args.sparse,
+            sparse="auto" if args.sparse is None else args.sparse,
+            probability=args.probability,
         )
     options.print_result(args, found)
     return 0 if found.status == "found" else 1

@@ -10,6 +10,7 @@ linear models, exact or with proved bounds for spline models and ensembles. Four
     search           search for cheap changes; refinement makes them exact
     bounds           proved lower bounds of the distance to another class
     counterfactual   the nearest row of another class
+    steps, options   the values that columns may take; branch_and_bound chooses among them
     certificate      radius without a change of the prediction; column_radius for curves
     intervals        probability intervals under measurement errors
     thresholds       values of one column at which the prediction changes

@@ -44,15 +44,16 @@ def member_extreme(planes: Planes, F: FloatArray, code: int, *, largest: bool) -
 
 def bound_by_columns(moves: Moves, aim: Aim, norm: float) -> float:
     """A lower bound of the distance; infinite where the target is proved unreachable."""
-    margins = Aim(aim.target, 0.0).margins(moves.form, moves.Z)
-    rivals = [k for k in np.argsort(margins)[:2] if margins[k] < 0.0]
-    return max((bound_against(moves, aim.target, int(k), norm) for k in rivals), default=0.0)
+    margins = aim.margins(moves.form, moves.Z)
+    rivals = [k for k in np.argsort(margins)[:2] if margins[k] < aim.lead]
+    bounds = (bound_against(moves, aim.target, int(k), norm, aim.lead) for k in rivals)
+    return max(bounds, default=0.0)
 
 
-def bound_against(moves: Moves, target: int, rival: int, norm: float) -> float:
-    """Bound of the distance to rows where the target's score is at least one rival's."""
+def bound_against(moves: Moves, target: int, rival: int, norm: float, lead: float = 0.0) -> float:
+    """Bound of the distance to rows where the target's score leads one rival's by ``lead``."""
     planes = moves.form.planes
-    need = -float(Aim(target, 0.0).margins(moves.form, moves.Z)[rival])
+    need = lead - float(Aim(target, 0.0).margins(moves.form, moves.Z)[rival])
     need -= ROUNDING * (1.0 + abs(need))
     if need <= 0.0:
         return 0.0

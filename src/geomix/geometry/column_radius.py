@@ -37,7 +37,9 @@ def radius_by_columns(
         return _radius_inf(form, row, code, rivals, unit)
     limit = np.full(len(row), np.inf)
     held = {shape.column: [row[shape.column]] for shape in form.shapes if shape.kind == "category"}
-    moves = moves_of(form, row, Constraints(-limit, limit, held, unit))
+    steps = (None,) * len(row)
+    free = Constraints(-limit, limit, held, unit, np.ones(len(row)), steps)
+    moves = moves_of(form, row, free)
     return min(bound_against(moves, k, code, norm) for k in rivals)
 
 

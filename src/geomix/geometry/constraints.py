@@ -1,14 +1,14 @@
-"""Constraints: which cells of a row may change, and the unit in which a change is measured.
+"""Constraints: which cells of a row may change, in which steps, and what a change costs.
 
 Numbers move within limits, categories to other levels, missing cells stay missing. A number's
 change is measured in units of ``scale`` (default: the standard deviation of its column in
-training), a change of level as one unit.
+training), a change of level as one unit. ``costs`` multiply the units of a column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,28 @@ from geomix.table.columns import plain_label
 class Constraints:
     """low, high : (n_columns,) limits of the numbers, in their own units; equal where fixed
     levels : codes that a category may take, by column, including its present one
-    scale : (n_columns,) one unit of a number's change
+    scale : (n_columns,) the change of a number that costs one unit
+    level_cost : (n_columns,) cost of another level;  steps : by column, None if continuous
     """
 
     low: FloatArray
     high: FloatArray
     levels: dict[int, list[float]]
     scale: FloatArray
+    level_cost: FloatArray
+    steps: tuple[float | None, ...]
+
+    def change_cost(self, j: int, values: FloatArray, x: float) -> FloatArray:
+        """Cost of changing column j from x to each of some values."""
+        if j in self.levels:
+            return np.where(values == x, 0.0, self.level_cost[j])
+        return np.abs(values - x) / self.scale[j]
+
+    def is_fixed(self, j: int, x: float) -> bool:
+        """Whether column j cannot change from x."""
+        if j in self.levels:
+            return self.levels[j] == [x] or bool(np.isnan(x))
+        return bool(np.isnan(x) or self.low[j] == self.high[j])
 
     def only(self, row: FloatArray, columns: Iterable[int]) -> Constraints:
         """The same constraints with every other column fixed."""
@@ -38,16 +53,18 @@ class Constraints:
         fixed = np.array([j not in free for j in range(len(row))])
         low, high = np.where(fixed, row, self.low), np.where(fixed, row, self.high)
         levels = {j: codes if j in free else [row[j]] for j, codes in self.levels.items()}
-        return Constraints(low, high, levels, self.scale)
+        return replace(self, low=low, high=high, levels=levels)
 
     @property
     def moves_levels(self) -> bool:
         return any(len(codes) > 1 for codes in self.levels.values())
 
 
-def unit_sizes(model: GeometricMixture, form: Additive, scale: Any) -> FloatArray:
+def unit_sizes(model: GeometricMixture, form: Additive | None, scale: Any) -> FloatArray:
     """One unit of each number: its training deviation, or ``scale[column]`` where given."""
-    sizes = np.array([shape.scale for shape in form.shapes])
+    sizes = np.ones(len(model.columns))
+    if form is not None:
+        sizes = np.array([shape.scale for shape in form.shapes])
     for column, size in (scale or {}).items():
         j = column_place(model, column)
         if not 0.0 < float(size) < np.inf:
@@ -58,16 +75,17 @@ def unit_sizes(model: GeometricMixture, form: Additive, scale: Any) -> FloatArra
 
 def read_constraints(
     model: GeometricMixture,
-    form: Additive,
+    unit: FloatArray,
     row: FloatArray,
     *,
     immutable: Any = (),
     increase_only: Any = (),
     decrease_only: Any = (),
     ranges: Mapping[Any, Any] | None = None,
-    scale: Mapping[Any, float] | None = None,
+    costs: Mapping[Any, float] | None = None,
+    steps: Sequence[float | None] = (),
 ) -> Constraints:
-    """The user's constraints for one encoded row."""
+    """The user's constraints for one encoded row; unit : (n_columns,) as in ``unit_sizes``."""
     schema = model_schema(model)
     low, high = np.full(len(row), -np.inf), np.full(len(row), np.inf)
     levels: dict[int, list[float]] = {}
@@ -90,7 +108,18 @@ def read_constraints(
             f"Column {model.columns[j]!r} may lie between {low[j]:g} and {high[j]:g} only, which "
             "leaves it no value; widen ranges, or take it out of increase_only or decrease_only."
         )
-    return Constraints(low, high, levels, unit_sizes(model, form, scale))
+    cost = column_costs(model, costs)
+    return Constraints(low, high, levels, unit / cost, cost, tuple(steps) or (None,) * len(row))
+
+
+def column_costs(model: GeometricMixture, costs: Mapping[Any, float] | None) -> FloatArray:
+    """(n_columns,) factors of the cost of a change; 1 where not given."""
+    factors = np.ones(len(model.columns))
+    for column, cost in (costs or {}).items():
+        if not 0.0 < float(cost) < np.inf:
+            raise ValueError(f"Got cost {cost!r} of {column!r}; expected a positive number.")
+        factors[column_place(model, column)] = float(cost)
+    return factors
 
 
 def _limit(

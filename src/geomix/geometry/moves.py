@@ -33,7 +33,7 @@ class Moves:
     F : (n_points, P) what a point adds to the planes' scores against the row as it is
     values : (n_points,) the cell at a point
     at_a, at_b : (n_segments,) points at the ends;  t_a, t_b : their changes
-    c0 : (n_segments,) fixed cost of a segment (1 for another level)
+    c0 : (n_segments,) fixed cost of a segment (of another level)
     column_start : (n_columns + 1,) first segment of each column
     cell_low, cell_high : (n_segments,) ends of the linear piece that contains the segment
     Z : (P,) scores of the row as it is;  row : (n_columns,) encoded
@@ -128,10 +128,10 @@ class Change:
     t: FloatArray
 
 
-def moves_of(form: Additive, row: FloatArray, free: Constraints) -> Moves:
+def moves_of(form: Additive, row: FloatArray, free: Constraints, norm: float = 2.0) -> Moves:
     """The table of all changes of a row."""
     Z = form.scores(row[None, :])[0]
-    made = [_column(form, shape, row, free) for shape in form.shapes]
+    made = [_column(form, shape, row, free, norm) for shape in form.shapes]
     starts = np.concatenate([[0], np.cumsum([len(one["values"]) for one in made])])
     column_start = np.concatenate([[0], np.cumsum([len(one["at_a"]) for one in made])])
 
@@ -157,7 +157,9 @@ def moves_of(form: Additive, row: FloatArray, free: Constraints) -> Moves:
     )
 
 
-def _column(form: Additive, shape: Any, row: FloatArray, free: Constraints) -> dict[str, Any]:
+def _column(
+    form: Additive, shape: Any, row: FloatArray, free: Constraints, norm: float
+) -> dict[str, Any]:
     j = shape.column
     if not isinstance(shape, NumberShape) or np.isnan(row[j]):
         codes = np.array(free.levels.get(j, [row[j]]))
@@ -171,7 +173,7 @@ def _column(form: Additive, shape: Any, row: FloatArray, free: Constraints) -> d
             "at_b": at,
             "t_a": nothing,
             "t_b": nothing,
-            "c0": np.where((codes == row[j]) | np.isnan(codes), 0.0, 1.0),
+            "c0": np.where((codes == row[j]) | np.isnan(codes), 0.0, free.level_cost[j] ** norm),
             "cell_low": nothing,
             "cell_high": nothing,
         }

@@ -1,0 +1,158 @@
+"""The values that each column of a row may take, with their costs: a discrete set of changes.
+
+    categories        the allowed levels
+    stepped numbers   row value + k * step within the limits (or within the knots, beyond which a
+                      curve is constant), thinned if there are too many
+    other numbers     knots, limits and points between them, as starting values for refinement
+
+Option 0 of every column is the present cell. An option is dropped if a cheaper one is at least as
+good for every plane of the target and no better for every other plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.core.planes import Planes
+from geomix.explain.additive_form import Additive
+from geomix.explain.shapes import NumberShape, Shape
+from geomix.geometry.constraints import Constraints
+
+POINTS = 4  # values between two knots of a continuous curve
+REACH = 20.0  # standard deviations along a straight line
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """values : (k,) encoded cells;  F : (k, P) change of the planes' scores;  cost : (k,) in
+    powers of the norm;  is_complete : whether these are all the values the column may take."""
+
+    column: int
+    values: FloatArray
+    F: FloatArray
+    cost: FloatArray
+    is_complete: bool
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def column_options(
+    form: Additive, row: FloatArray, free: Constraints, norm: float, most: int
+) -> list[Options]:
+    """One entry per column that may change; most : values of a number, more are thinned."""
+    made = []
+    for j, shape in enumerate(form.shapes):
+        values, is_complete = column_values(shape, row, free, most)
+        if len(values) == 1 and (values[0] == row[j] or np.isnan(row[j])):
+            continue
+        F = shape(np.append(values, row[j]))
+        cost = free.change_cost(j, values, row[j]) ** norm
+        made.append(Options(j, values, F[:-1] - F[-1], cost, is_complete))
+    return made
+
+
+def column_values(
+    shape: Shape, row: FloatArray, free: Constraints, most: int
+) -> tuple[FloatArray, bool]:
+    """The present cell, then the others, and whether they are all that are allowed."""
+    j = shape.column
+    x = row[j]
+    if j in free.levels:
+        others = [code for code in free.levels[j] if code != x]
+        if x not in free.levels[j] and not np.isnan(x):
+            return np.array(others, dtype=float), True  # the present level is not allowed
+        return np.array([x, *others]), True
+    if np.isnan(x) or free.low[j] == free.high[j] == x:
+        return np.array([x]), True
+    assert isinstance(shape, NumberShape)
+    step = free.steps[j]
+    low, high = _range(shape, x, free.low[j], free.high[j], free.scale[j])
+    if step is None:
+        return _first(x, _points(shape, x, low, high, most)), False
+    first, last = int(np.ceil((low - x) / step - 1e-9)), int(np.floor((high - x) / step + 1e-9))
+    is_bounded = np.isfinite([free.low[j], free.high[j]]).all() or not shape.outer.any()
+    if last - first < most:
+        grid = np.arange(first, last + 1, dtype=float)
+        return _first(x, on_grid(x, grid, step)), bool(is_bounded)
+    near = np.arange(max(first, -most // 4), min(last, most // 4) + 1)
+    far = np.linspace(first, last, most // 4).round()
+    knots = _thinned(np.round((np.clip(shape.knots, low, high) - x) / step), most // 4)
+    chosen = np.unique(np.clip(np.concatenate([near, far, knots]), first, last))
+    return _first(x, on_grid(x, chosen, step)), False
+
+
+def on_grid(x: float, k: FloatArray, step: float) -> FloatArray:
+    """x + k step, without the rounding errors of decimal steps."""
+    decimals = max(0, int(np.ceil(-np.log10(step) - 1e-9))) if step < 1.0 else 0
+    values = x + k * step
+    is_decimal = np.isclose(step, 10.0**-decimals) and x == np.round(x, decimals)
+    return np.round(values, decimals) if is_decimal else values
+
+
+def _first(x: float, values: FloatArray) -> FloatArray:
+    """The present cell first, if the limits allow it."""
+    others = np.unique(values[values != x])
+    return np.concatenate([[x], others]) if (values == x).any() else others
+
+
+def _range(
+    shape: NumberShape, x: float, low: float, high: float, scale: float
+) -> tuple[float, float]:
+    """Limits, or the ends of the curve, or REACH units along a straight line."""
+    reach = REACH * scale if shape.outer.any() else 0.0
+    first, last = min(x, shape.knots[0]) - reach, max(x, shape.knots[-1]) + reach
+    return max(low, first), min(high, last)
+
+
+def _thinned(values: FloatArray, most: int) -> FloatArray:
+    """At most ``most`` of ascending values, evenly spaced by position."""
+    return values[:: len(values) // most + 1]
+
+
+def _points(shape: NumberShape, x: float, low: float, high: float, most: int) -> FloatArray:
+    ends = np.unique(np.clip(np.concatenate([shape.knots, [x, low, high]]), low, high))
+    ends = np.unique(np.append(_thinned(ends, most // POINTS), [x, low, high]))
+    parts = [np.linspace(a, b, POINTS, endpoint=False) for a, b in pairwise(ends)]
+    points = np.concatenate([*parts, ends])
+    return np.unique(np.clip(np.append(points, x), low, high))
+
+
+def undominated(options: Options, planes: Planes, target: int) -> Options:
+    """Without options that a cheaper one dominates."""
+    own = planes.class_of == target
+    kept: IntArray
+    if own.sum() == 1 and (~own).sum() == 1:
+        gain = (options.F[:, own] - options.F[:, ~own])[:, 0]
+        order = np.lexsort((-gain, options.cost))
+        best = np.maximum.accumulate(np.concatenate([[-np.inf], gain[order][:-1]]))
+        kept = np.sort(order[(gain[order] > best + 1e-12)])
+    else:
+        kept = _pareto(options, own)
+    if options.cost[0] == 0.0 and 0 not in kept:
+        kept = np.append(0, kept)
+    return Options(
+        options.column,
+        options.values[kept],
+        options.F[kept],
+        options.cost[kept],
+        options.is_complete,
+    )
+
+
+def _pareto(options: Options, own: BoolArray) -> IntArray:
+    F = options.F
+    # b dominates a if cost_b <= cost_a and, with d = F_b - F_a, min of own d >= max of other d.
+    gap = F[:, None, :] - F[None, :, :]  # [b, a]
+    worst, most = gap[..., own].min(axis=2), gap[..., ~own].max(axis=2)
+    cheaper = options.cost[:, None] <= options.cost[None, :]
+    is_better = cheaper & (worst >= most)
+    np.fill_diagonal(is_better, False)
+    # Of equal options the first is kept.
+    equal = is_better & is_better.T
+    is_better &= ~(equal & (np.arange(len(F))[:, None] > np.arange(len(F))[None, :]))
+    return np.flatnonzero(~is_better.any(axis=0))
