@@ -32,10 +32,10 @@ MOST_CELLS = 30_000_000
 
 def check_can_stream(estimator: Any) -> None:
     """Refuse parameters that need all rows in memory."""
-    from geomix.out_of_core.fit import settled
+    from geomix.out_of_core.fit import out_of_core_settings
 
     try:
-        settled(estimator.settings())
+        out_of_core_settings(estimator.settings())
     except InvalidParameterError as error:
         raise usage_error(f"{error} Remove --stream or that parameter.") from error
 

@@ -95,7 +95,7 @@ def fit_out_of_core(
     ``check`` raises an error for a survey that cannot be fitted; ``class_weight`` returns the
     factors of the classes.
     """
-    settings = settled(settings)
+    settings = out_of_core_settings(settings)
     deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
     watch = watch_until(deadline, watch)
     survey = source.survey(seed, categorical_features)
@@ -142,7 +142,7 @@ def fit_out_of_core(
     return model, history, state, survey
 
 
-def settled(settings: Settings) -> Settings:
+def out_of_core_settings(settings: Settings) -> Settings:
     """Settings as rows out of core allow them: L-BFGS, one member, a uniform penalty, all rows in
     the final training. Raises InvalidParameterError for one that needs the rows in memory."""
     for name, value, expected in [
