@@ -236,3 +236,47 @@ def test_every_edit_is_logged_and_survives_the_file(tmp_path):
     assert loaded.edits[0]["label"] == label
     assert loaded.class_shares == (0.5, 0.3, 0.2)
     assert loaded.edits == edited.edits
+
+
+def test_drift_names_the_column_that_moved():
+    X, y = load_wine(return_X_y=True)
+    settings = {"lift": "spline", "n_planes": 1, "l2": 1e-3, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    moved = X.copy()
+    moved[:, 6] += X[:, 6].std()
+    found = model.compare(X, moved)
+    first, *others = found.columns
+    assert first.column == "x6"
+    assert first.share == pytest.approx(1.0)
+    assert first.p_value < 0.01
+    assert all(one.distance == 0.0 and one.share == 0.0 for one in others)
+    assert len(found.columns_frame()) == X.shape[1]
+    assert "x6" in str(found)
+
+
+def test_with_one_plane_per_class_columns_explain_the_whole_change_of_the_scores():
+    X, y = load_wine(return_X_y=True)
+    X, y = X[y < 2], y[y < 2]
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    a, b = X[:70], X[50:]
+    S = [model.class_scores(rows).mean(axis=0) for rows in (a, b)]
+    change = (S[1][1] - S[1][0]) - (S[0][1] - S[0][0])
+    found = model.compare(a, b)
+    assert sum(one.effect for one in found.columns) == pytest.approx(change, abs=1e-9)
+    assert sum(one.share for one in found.columns) == pytest.approx(1.0)
+    assert {one.label for one in found.columns} == {1}
+
+
+@pytest.mark.parametrize("name", ["mixed linear", "mixed committee", "mixed fourier"])
+def test_columns_of_mixed_tables_drift_by_levels_and_missing_cells(name):
+    model, X, _ = fitted(name)
+    other = X.copy()
+    other["stop"] = None
+    found = {one.column: one for one in model.compare(X, other).columns}
+    missing = X["stop"].isna().mean()
+    assert found["stop"].missing_new == 1.0
+    assert found["stop"].distance == pytest.approx(1.0 - missing)
+    assert found["ash"].distance == 0.0
+    assert (found["stop"].share is None) == (name == "mixed fourier")
+    json.dumps(model.compare(X, other).to_dict(), allow_nan=False)

@@ -9,6 +9,6 @@ findings             facts that the owner of a model should check
 global_explanation   ``explain_global``: the model as a whole
 local_explanation    ``explain_local``: single predictions
 diagnostics          the paper's diagnostics: usage, overlap, responsibilities
-drift                differences between two tables in planes and columns
+drift, column_drift  differences between two tables, in planes and in columns
 editing              edits of a model, each with the exact change of the scores
 """

@@ -1,19 +1,18 @@
-"""Drift as the model sees it: which plane answers for how many rows, then and now.
+"""Drift as the model sees it: in the planes that answer, and in the columns that cause it.
 
-Every row falls into one cell: the class that wins it and the strongest plane there. Under the
-hypothesis that both tables come from one population, twice the log-likelihood ratio of the
-counts,
+Every row falls into one cell: the predicted class and its strongest plane. If both tables come from
+one population, twice the log-likelihood ratio of the counts,
 
     G = 2 sum over tables and cells of  O log(O / E),
 
 is chi-squared with (cells in use - 1) degrees of freedom (the G-test). Small expected counts make
-that approximate; ``smallest_expected`` says how small. A cell's own share of G says where the
-drift is.
+that approximate; ``smallest_expected`` is the smallest one. A cell's own part of G shows where the
+drift is. ``column_drift.py`` names the columns.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from scipy.special import chdtrc
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.explain.cells import encoded_rows
+from geomix.explain.column_drift import ColumnDrift, column_drift
 from geomix.explain.local_explanation import plane_places
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
@@ -47,6 +47,8 @@ class Drift:
     """g, degrees, p_value : of the G-test;  smallest_expected : count of a cell in use
     confidence_reference, confidence_new : mean probability of the answers
     planes : a line for each plane, the largest parts of G first
+    columns : a line for each column, the largest part of the change of the class scores first;
+        empty if only counts were compared
     """
 
     g: float
@@ -58,6 +60,7 @@ class Drift:
     confidence_reference: float
     confidence_new: float
     planes: tuple[PlaneDrift, ...]
+    columns: tuple[ColumnDrift, ...] = ()
 
     def to_frame(self) -> Any:
         return frame_of([asdict(one) for one in self.planes], HEADINGS)
@@ -67,13 +70,25 @@ class Drift:
         return facts
 
     def to_html(self) -> str:
-        return html_of("drift", [self._table()])
+        return html_of("drift", self._tables())
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     def __str__(self) -> str:
-        return str(self._table())
+        return "\n\n".join(map(str, self._tables()))
+
+    def columns_frame(self) -> Any:
+        """A pandas frame with a line for each column; ``to_frame`` has the planes."""
+        return frame_of([asdict(one) for one in self.columns], COLUMN_HEADINGS)
+
+    def _tables(self) -> list[SmallTable]:
+        tables = [self._table()]
+        if self.columns:
+            rows = tuple(tuple(asdict(one).values()) for one in self.columns)
+            title = "Columns, by their share of the change of the class scores"
+            tables.append(SmallTable(title, COLUMN_HEADINGS, rows))
+        return tables
 
     def _table(self) -> SmallTable:
         title = (
@@ -98,6 +113,18 @@ HEADINGS = (
 )
 
 
+COLUMN_HEADINGS = (
+    "column",
+    "distance",
+    "p_value",
+    "missing_reference",
+    "missing_new",
+    "label",
+    "effect",
+    "share",
+)
+
+
 @dataclass(frozen=True, eq=False)
 class CellCounts:
     """rows : (P,) by the strongest plane of the class that wins them;  confidence : mean
@@ -114,7 +141,10 @@ class CellCounts:
 
 def cell_counts(model: GeometricMixture, X: Any) -> CellCounts:
     """What ``compare`` needs to know of a table, small enough to be kept."""
-    encoded = encoded_rows(model, X)
+    return _counts(model, encoded_rows(model, X))
+
+
+def _counts(model: GeometricMixture, encoded: FloatArray) -> CellCounts:
     rows, confidence = np.zeros(model.planes.n_planes, dtype=np.intp), 0.0
     for _, block in blocks(encoded):
         rows += _cell_counts(model, block)
@@ -123,8 +153,10 @@ def cell_counts(model: GeometricMixture, X: Any) -> CellCounts:
 
 
 def compare(model: GeometricMixture, X_reference: Any, X_new: Any) -> Drift:
-    """Drift from ``X_reference`` to ``X_new`` in the model's own cells."""
-    return compare_counts(model, cell_counts(model, X_reference), cell_counts(model, X_new))
+    """Drift from ``X_reference`` to ``X_new``, in the model's planes and columns."""
+    tables = [encoded_rows(model, X) for X in (X_reference, X_new)]
+    found = compare_counts(model, *(_counts(model, encoded) for encoded in tables))
+    return replace(found, columns=column_drift(model, *tables))
 
 
 def compare_counts(model: GeometricMixture, reference: CellCounts, new: CellCounts) -> Drift:
