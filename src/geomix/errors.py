@@ -1,10 +1,10 @@
-"""The errors and warnings that geomix raises on its own account."""
+"""The errors and warnings of geomix."""
 
 from __future__ import annotations
 
 
 class InvalidParameterError(ValueError):
-    """A parameter has a value that it cannot take."""
+    """A parameter has an invalid value."""
 
 
 class SchemaError(ValueError):
@@ -12,11 +12,11 @@ class SchemaError(ValueError):
 
 
 class DataQualityWarning(UserWarning):
-    """The data can be used, but probably are not what their owner thinks."""
+    """The data can be used, but probably contain a mistake."""
 
 
 class ModelFileError(ValueError):
-    """A model file is truncated, damaged, hostile, or no model file at all."""
+    """A file is truncated, damaged, forged or not a model file."""
 
 
 class ModelVersionError(ModelFileError):
@@ -24,4 +24,4 @@ class ModelVersionError(ModelFileError):
 
 
 class TableFileError(ValueError):
-    """A file of rows cannot be read as it is: its form, or a cell in it."""
+    """A file of rows cannot be read: its format, or a cell in it."""

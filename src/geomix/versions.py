@@ -1,4 +1,4 @@
-"""What is installed and which kernel answers: for bug reports, and for CI to assert on."""
+"""Installed versions and the kernel in use, for bug reports and CI."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REQUIRED = ("geomix", "numpy", "scipy", "scikit-learn", "tqdm")
 
 
 def show_versions() -> None:
-    """Print the kernel in use and the versions of everything it stands on."""
+    """Print the kernel in use and the versions of geomix and its dependencies."""
     for name, version in versions().items():
         print(f"{name:>14}: {version}")
 

@@ -97,7 +97,7 @@ def test_missing_values_at_predict_are_refused_like_at_fit(iris, make):  # A2
 def test_infinity_is_never_missing(iris, fitted, value, make):  # A3, A4
     X, y = iris
     X = make(spoilt(X, value))
-    words = r"X contains infinity .*\(x2: 3 of 150\)\. .*never taken as missing"
+    words = r"X contains infinity .*\(x2: 3 of 150\)\. .*never treated as missing"
     with pytest.raises(ValueError, match=words):
         quick().fit(X, y)
     with pytest.raises(ValueError, match=words):
@@ -464,7 +464,7 @@ def test_text_that_looks_like_numbers_is_not_parsed(iris, fitted, make):  # B10
 def test_a_word_among_numbers_is_named_by_row_column_and_value(iris, make, column):  # B11
     X = iris[0].astype(object)
     X[7, 3] = "abc"
-    words = f"Column '{column}' mixes text with other things: row 7 is 'abc', row 0 is 0.2"
+    words = f"Column '{column}' mixes text with other types: row 7 is 'abc', row 0 is 0.2"
     with pytest.raises(SchemaError, match=words):
         quick().fit(make(X), iris[1])
 

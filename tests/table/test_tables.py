@@ -192,7 +192,7 @@ def test_a_column_that_mixes_text_and_numbers_is_named_with_both_cells(kind, odd
     columns, y = columns_of()
     columns["colour"][:6] = ["red", None, "blue", odd, "red", "red"]
     name = "colour" if kind.startswith("pandas") else "x2"
-    words = f"Column '{name}' mixes text with other things: row 0 is 'red', row 3 is {odd!r}"
+    words = f"Column '{name}' mixes text with other types: row 0 is 'red', row 3 is {odd!r}"
     with pytest.raises(SchemaError, match=words):
         quick().fit(MAKERS[kind](columns), y)
 
@@ -338,7 +338,7 @@ def test_a_level_of_its_own_in_every_row_teaches_nothing_and_is_warned_of():
     columns, y = columns_of()
     X = pd.DataFrame(columns)
     with_id = X.assign(id=[f"id {row}" for row in range(len(X))])
-    with pytest.warns(DataQualityWarning, match="Column 'id' has no level that was seen twice"):
+    with pytest.warns(DataQualityWarning, match="'id' has no level that occurs twice"):
         clf = quick().fit(with_id, y)
     assert np.array_equal(clf.predict_proba(with_id), quick().fit(X, y).predict_proba(X))
 

@@ -1,10 +1,8 @@
-"""Which levels of a category are learnt one by one.
+"""Which levels of a category get a weight of their own.
 
-A level that was seen once teaches nothing about the next row that has it: such levels are pooled
-into one, ``other``, where there are at least two of them. Of the rest at most 254 are kept with
-``other`` counted, those of the largest weight (of equals, the first by its text), and ``other``
-takes in what is left. Seen once means a weight below twice the smallest of any row, so a row of
-weight two has been seen twice.
+Two or more levels that occur once are pooled into one level, ``other``. A level occurs once if its
+weight is below twice the smallest weight of a row. At most 254 levels are kept, ``other`` included:
+those of the largest weight (ties by text). ``other`` takes the rest.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ FEWEST_SIGHTS = 2.0
 def learn_schema(
     names: tuple[str, ...], columns: list[FloatArray | Labels], weight: FloatArray
 ) -> tuple[Schema, FloatArray]:
-    """The table's description and its rows encoded, (n_rows, n_columns).
+    """The schema of a table and its encoded rows, (n_rows, n_columns).
 
-    columns : the numbers or labels of each column;  rows of zero weight count for nothing.
+    columns : the numbers or labels of each column;  rows of zero weight are ignored
     """
     learnt = []
     rows = np.empty((len(weight), len(columns)))
@@ -53,19 +51,19 @@ def _learnt(name: str, labels: Labels, weight: FloatArray) -> Column:
 
 
 def learn_levels(name: str, levels: list[Any], mass: FloatArray, least: float) -> Column:
-    """The column of a category, from the weight of each level; below ``least`` it is rare."""
+    """A categorical column, from the weight of each level; levels below ``least`` are rare."""
     seen = [code for code in _by_text(levels) if mass[code] > 0.0]
     rare = [code for code in seen if mass[code] < least]
     kept = seen if len(rare) < 2 else [code for code in seen if mass[code] >= least]
     if len(kept) + (len(kept) < len(seen)) > MOST_LEVELS:
-        # From heavy to light, equals by their texts.
+        # By decreasing weight; the sort is stable, so ties stay in the order of their texts.
         heaviest = set(sorted(kept, key=lambda code: -mass[code])[: MOST_LEVELS - 1])
         kept = [code for code in kept if code in heaviest]
     return Column(name, "category", tuple(levels[code] for code in kept), len(kept) < len(seen))
 
 
 def _by_text(levels: list[Any]) -> list[int]:
-    """Codes in the order of the levels' texts."""
+    """Codes sorted by the texts of the levels."""
     return sorted(range(len(levels)), key=lambda code: _text(levels[code]))
 
 
@@ -74,7 +72,7 @@ def _text(level: Any) -> tuple[str, str]:
 
 
 def _exact_mass(labels: Labels, weight: FloatArray) -> FloatArray:
-    """(n_levels,) weights; an exact sum does not depend on the order of the rows."""
+    """(n_levels,) weights by exact summation, which does not depend on the order of the rows."""
     order = np.argsort(labels.codes, kind="stable")
     at = np.searchsorted(labels.codes[order], np.arange(len(labels.levels) + 1))
     sorted_weight = weight[order]

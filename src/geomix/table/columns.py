@@ -1,9 +1,9 @@
-"""A column of a table as numbers or labels, and what is refused on the way.
+"""One column of a table as numbers or labels.
 
 A column of any library (``table/frames.py``) is read as numbers, NaN where missing, or as
 ``Labels``.
 Dates, nested records, bytes and columns that mix text with numbers are refused by name; integers
-too large for a float are warned about.
+that a float64 cannot represent cause a warning.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Labels:
 
 
 def check_integers(X: Any) -> None:
-    """Warn of integers that a float64 cannot hold, in a table of numbers."""
+    """Warn of integers in a table of numbers that a float64 cannot represent."""
     if scipy.sparse.issparse(X):
         _check_sparse_integers(X)
     elif not isinstance(X, np.ndarray) or _largest_integer(X) > LARGEST_EXACT_INTEGER:
@@ -79,7 +79,7 @@ def number_column(X: Any, position: int, name: Any, dtype: Any) -> FloatArray:
         if _objects_hold(name, cells) == "text":
             raise SchemaError(_not_a_number(name, cells))
         sizes = (abs(cell) for cell in cells if isinstance(cell, int))
-        # What does not fit into a float64 at all is refused, with its row, just below.
+        # Integers beyond the range of float64 are refused by ``_as_floats``.
         _warn_inexact(name, max((size for size in sizes if size < 2**1023), default=0))
         return _as_floats(name, cells)
     if hasattr(column, "to_numpy") and hasattr(X, "iloc"):
@@ -92,14 +92,14 @@ def number_column(X: Any, position: int, name: Any, dtype: Any) -> FloatArray:
         raise ValueError(f"Complex data not supported: column {name!r}.")
     if values.dtype.kind == "O":
         return _as_floats(name, cells_of(column))
-    with np.errstate(over="ignore"):  # the check for infinity speaks of it
+    with np.errstate(over="ignore"):  # the check for infinity reports it
         floats: FloatArray = values.astype(np.float64)
     return floats
 
 
 def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool) -> Labels:
-    """A column as labels. ``declared`` ones are taken as they are; otherwise text of a plain
-    array that reads as numbers is refused: it is most likely a table that was never parsed."""
+    """A column as labels. Unless ``declared`` categorical, text of an array that reads as numbers
+    is refused, since it is most likely a table that was never parsed."""
     _refuse_kind(name, kind_of(dtype), dtype)
     column = column_at(X, position)
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):
@@ -119,7 +119,7 @@ def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool
 
 
 def _arrow_codes(column: Any) -> tuple[IntArray, list[Any]]:
-    """Codes and levels of an Arrow column of dictionaries, without an object for each cell."""
+    """Codes and levels of an Arrow dictionary column, without an object for each cell."""
     parts = column.unify_dictionaries().chunks
     codes = [np.asarray(part.indices.fill_null(-1)).astype(np.intp) for part in parts]
     levels = parts[0].dictionary.to_pylist() if parts else []
@@ -134,7 +134,7 @@ def _refuse_kind(name: Any, kind: str, dtype: Any) -> None:
     if kind == "records":
         raise SchemaError(
             f"Column {name!r} holds records ({reprlib.repr(str(dtype))}), expected numbers or "
-            "categories. Take them apart into columns, or drop the column."
+            "categories. Split them into columns, or drop the column."
         )
 
 
@@ -156,9 +156,9 @@ def _objects_hold(name: Any, cells: list[Any]) -> str:
         if not isinstance(cell, str) and not is_missing(cell):
             text_row, text = _first_text(cells)
             raise SchemaError(
-                f"Column {name!r} mixes text with other things: row {text_row} is "
-                f"{reprlib.repr(text)}, row {row} is {reprlib.repr(cell)}. Make all of it "
-                "numbers, or all of it text to have categories."
+                f"Column {name!r} mixes text with other types: row {text_row} is "
+                f"{reprlib.repr(text)}, row {row} is {reprlib.repr(cell)}. Convert all cells to "
+                "numbers, or all to text for categories."
             )
     return "text"
 
@@ -174,9 +174,9 @@ def _numbered(name: Any, cells: list[Any]) -> tuple[IntArray, list[Any]]:
 
 
 def _tidied(name: Any, codes: IntArray, levels: list[Any]) -> Labels:
-    """Levels as plain objects, each once; missing ones are no levels."""
+    """Distinct levels as Python objects; missing cells get code -1."""
     code_of: dict[Any, int] = {}
-    renumbered = np.full(len(levels) + 1, -1, dtype=np.intp)  # the last stands for -1
+    renumbered = np.full(len(levels) + 1, -1, dtype=np.intp)  # the last entry is for code -1
     for code, level in enumerate(levels):
         if is_missing(level):
             continue
@@ -195,7 +195,7 @@ def _is_label(cell: Any) -> bool:
 
 
 def plain_label(cell: Any) -> Any:
-    """A cell as a label: whole floats are integers, as they were before a column had holes."""
+    """A cell as a label; 2.0 becomes 2, since missing cells turn integers into floats."""
     if isinstance(cell, np.generic):
         cell = cell.item()
     if isinstance(cell, float) and cell.is_integer():
@@ -205,7 +205,7 @@ def plain_label(cell: Any) -> Any:
 
 def _no_label(name: Any, cell: Any, row: int) -> Exception:
     return SchemaError(
-        f"Column {name!r}, row {row} holds {reprlib.repr(cell)}, which is no category; expected "
+        f"Column {name!r}, row {row} holds {reprlib.repr(cell)}, which is not a category; expected "
         "text, a whole number or a boolean."
     )
 
@@ -235,7 +235,7 @@ def _as_floats(name: Any, cells: list[Any]) -> FloatArray:
 
 
 def _odd_cell(name: Any, cells: list[Any]) -> Exception | None:
-    """An error that names the first cell that no float can hold."""
+    """An error that names the first cell that cannot be a float."""
     for row, cell in enumerate(cells):
         place = f"Column {name!r}, row {row} holds {reprlib.repr(cell)}"
         try:
@@ -270,8 +270,7 @@ def _holds_bytes(name: Any, type_name: Any) -> str:
 
 
 def _largest_integer(values: Any) -> int:
-    """Largest absolute value of an integer array; 0 for others. (A nullable column of integers
-    with holes becomes floats or objects.)"""
+    """Largest absolute value of an integer array; 0 for other arrays."""
     if values.dtype.kind not in "iu" or values.size == 0:
         return 0
     return max(abs(int(values.max())), abs(int(values.min())))
@@ -293,7 +292,7 @@ def _warn_inexact(name: Any, largest: int) -> None:
 def is_missing(value: Any) -> bool:
     if isinstance(value, (float, np.floating)):
         return bool(np.isnan(value))
-    # pandas' NA and NaT do not compare with anything; told by name, without pandas.
+    # pandas' NA and NaT compare with nothing; recognised by name, without importing pandas.
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -312,7 +311,7 @@ def missing_error(found: dict[Any, tuple[int, int]], table: str) -> ValueError:
 def infinity_error(where: list[str], table: str) -> ValueError:
     return ValueError(
         f"Input {table} contains infinity or a value too large for float64 "
-        f"({first_few(where)}). Replace or drop them; an infinite value is never taken as "
+        f"({first_few(where)}). Replace or drop them; an infinite value is never treated as "
         "missing."
     )
 

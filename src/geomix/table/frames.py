@@ -1,8 +1,8 @@
-"""Tables of any library: which columns there are, of what kind, and a column's cells.
+"""Tables of any library: names and types of the columns, and their cells.
 
-NumPy arrays and frames of pandas, polars and Arrow are told apart by what they can do, not by
-import. A kind is "numbers", "integers", "categories", "text", "dates", "bytes", "records" or
-"objects" (whose cells have to be looked at).
+NumPy arrays and frames of pandas, polars and Arrow are recognised by their attributes, without
+importing these libraries. A kind is "numbers", "integers", "categories", "text", "dates", "bytes",
+"records" or "objects" (whose cells are inspected).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def names_and_types(X: Any) -> list[tuple[Any, Any]]:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X has named columns, each with a type of its own."""
+    """Whether X has named columns with a type each."""
     return not isinstance(X, np.ndarray) and bool(names_and_types(X))
 
 
@@ -61,14 +61,14 @@ def kind_of(dtype: Any) -> str:
 
 
 def is_plain(X: Any) -> bool:
-    """Whether every column holds numbers by its type, so that the table is one array of them."""
+    """Whether all columns have numeric types."""
     if isinstance(X, np.ndarray):
         return X.ndim != 2 or kind_of(X.dtype) in ("numbers", "integers")
     return all(kind_of(dtype) in ("numbers", "integers") for _, dtype in names_and_types(X))
 
 
 def column_at(X: Any, position: int) -> Any:
-    """A column as its own library holds it."""
+    """A column in the type of its library."""
     if isinstance(X, np.ndarray):
         return X[:, position]
     if hasattr(X, "iloc"):
@@ -77,7 +77,7 @@ def column_at(X: Any, position: int) -> Any:
 
 
 def cells_of(column: Any) -> list[Any]:
-    """The cells of a column as Python's own objects."""
+    """The cells of a column as Python objects."""
     for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(column, method):
             return list(getattr(column, method)())
@@ -102,7 +102,7 @@ def check_names_unique(names: Sequence[Any]) -> None:
 
 
 def names_differ(expected: Sequence[Any], given: Sequence[Any]) -> str:
-    """In scikit-learn's words, but with every name and not only the first five."""
+    """scikit-learn's message, with all names instead of the first five."""
     known, found = set(expected), set(given)
     message = "The feature names should match those that were passed during fit.\n"
     for title, names in {

@@ -1,11 +1,11 @@
-"""From encoded cells to columns of numbers, for the lifts that know nothing else.
+"""Encoded cells as numbers and 0/1 columns, for lifts that read numbers.
 
     number              itself, and 1{missing} if it was missing in training
     category            1{level} for each level, and 1{missing} if it was missing in training
 
-A cell that training has nothing to say about is NaN in all columns it would have spoken in: a
-missing number, a level never seen, a missing category where none was. ``Standardize`` makes
-that zero, so such a cell adds nothing: it counts as the training rows do on average.
+A cell is NaN in all its columns if training has no data for it: a missing number, an unseen level,
+or a missing category if none was missing in training. ``Standardize`` maps NaN to 0, the mean of
+the training rows, so such a cell contributes nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ NUMBER, MISSING = -2, -1
 @dataclass(frozen=True, eq=False)
 class Expand:
     """column_of : (n_outputs,) the encoded column that each output comes from;
-    shows : (n_outputs,) the level that it shows, or NUMBER or MISSING;  n_columns : encoded.
+    shows : (n_outputs,) the level that it indicates, or NUMBER or MISSING;
+    n_columns : number of encoded columns.
     """
 
     column_of: IntArray
@@ -47,7 +48,7 @@ class Expand:
         cells = out[:, self._indicators]
         missing = np.isnan(cells)
         shown = np.where(self._shows_missing, missing, cells == self._level).astype(np.float64)
-        # Codes are never negative but for a level never seen; a number has no levels.
+        # Only unseen levels have negative codes; numbers have no levels.
         unknown = np.where(self._of_category, cells < 0.0, False) | (missing & ~self._knows_missing)
         shown[unknown] = np.nan
         out[:, self._indicators] = shown
@@ -92,19 +93,19 @@ class Expand:
 
 
 def fit_expand(X: PickedRows, schema: Schema) -> Expand | None:
-    """The outputs for encoded rows like X; None if they are complete numbers as they are."""
+    """The outputs for encoded rows like X; None if all cells are numbers and none is missing."""
     return make_expand(X.has_missing, schema)
 
 
 def make_expand(has_missing: BoolArray, schema: Schema) -> Expand | None:
-    """The outputs for a table of whose columns these had missing cells; None for none."""
+    """Like ``fit_expand``; ``has_missing`` (n_columns,) : columns with missing cells."""
     if not has_missing.any() and not schema.has_categories:
         return None
     return expansion(schema, has_missing)
 
 
 def expansion(schema: Schema, has_missing: BoolArray) -> Expand:
-    """The outputs for a table, of whose columns some (n_columns,) had missing cells."""
+    """The outputs for a schema; ``has_missing`` (n_columns,) : columns with missing cells."""
     column_of: list[int] = []
     shows: list[int] = []
     for j, column in enumerate(schema.columns):
@@ -116,5 +117,5 @@ def expansion(schema: Schema, has_missing: BoolArray) -> Expand:
 
 
 def expanded(X: PickedRows, expand: Expand | None) -> PickedRows:
-    """The same rows, whose blocks come expanded."""
+    """The same rows, with expanded blocks."""
     return X if expand is None else PickedRows(X.table, X.index, expand)

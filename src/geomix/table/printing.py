@@ -1,8 +1,7 @@
-"""Small tables for people: plain text, HTML and pandas frames of the same rows.
+"""Small tables as text, HTML and pandas frames.
 
-A table is a title, headings and rows of cells. This is the one place where cells become text, so
-it is the one place that has to distrust them: names and labels come from the user's data and may
-hold markup (escaped in HTML) or control characters (shown as escapes in text).
+A table is a title, headings and rows of cells. Names and labels come from the user's data, so
+markup is escaped in HTML and control characters are escaped in text.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-CELL = 40  # longest text of a cell in a terminal, but for the last of a line
+CELL = 40  # longest text of a cell in a terminal, except in the last column
 
 
 @dataclass(frozen=True)
 class SmallTable:
-    """A title, headings, and rows of as many cells."""
+    """A title, headings and rows of cells."""
 
     title: str
     headings: tuple[str, ...]
@@ -77,7 +76,7 @@ def shortened(text: str, n: int) -> str:
 
 
 def shown(cell: Any) -> str:
-    """A cell as text: numbers with four digits, nothing for None."""
+    """A cell as text: numbers with four digits, "" for None."""
     if cell is None:
         return ""
     if isinstance(cell, (float, np.floating)):
@@ -86,7 +85,7 @@ def shown(cell: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without control characters: a terminal must not obey a column's name."""
+    """Text with control characters escaped, so that no name can control the terminal."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
     )
@@ -115,7 +114,7 @@ def frame_of(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: NumPy numbers and arrays as Python's, NaN as None."""
+    """A value for JSON: NumPy numbers and arrays as Python objects, NaN as None."""
     if isinstance(value, np.ndarray):
         return [plain(one) for one in value.tolist()]
     if isinstance(value, (list, tuple)):

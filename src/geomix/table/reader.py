@@ -1,4 +1,4 @@
-"""The door: frames, arrays and sparse matrices become clean rows of floats with names.
+"""Frames, arrays and sparse matrices as checked rows of floats.
 
 What scikit-learn's own validation says well it says (shapes, names, lengths); what it lets
 pass or says without naming the place is checked here and in ``columns``: infinite values by
@@ -81,9 +81,9 @@ def read_rows(
 
 
 def _is_mixed(estimator: Any, X: Any, schema: Schema | None) -> bool:
-    """Whether the table is to be read column by column, rather than as one array."""
+    """Whether the table is read column by column instead of as one array."""
     if len(getattr(X, "shape", ())) != 2 or 0 in X.shape:
-        return False  # scikit-learn says what is wrong
+        return False  # scikit-learn raises the error
     if schema is not None and schema.has_categories:
         return True
     wanted = getattr(estimator, "categorical_features", None)
@@ -180,14 +180,14 @@ def _kind_of_mark(mark: Any) -> str:
 
 
 def _checked(estimator: Any, rows: Any, name: str) -> Any:
-    """The rows, once no cell is infinite, or missing where that is not to be learnt."""
+    """The rows; raises for infinite cells, and for missing cells unless ``missing="learn"``."""
     if isinstance(rows, list):
         names = column_names(estimator, len(rows))
         missing, infinite = np.transpose([_count_odd(column) for column in rows])
         n_rows = len(rows[0])
     else:
         values = rows if isinstance(rows, np.ndarray) else rows.data
-        # A sum is finite unless something in it is not (or it overflows): one pass, no copies.
+        # The sum is finite only if all cells are: one pass without copies.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(values.sum()):
                 return rows
@@ -222,7 +222,7 @@ def is_single(X: Any) -> bool:
 
 
 class _NamedFrame:
-    """A frame that tells its names the old way, through the interchange protocol."""
+    """A frame that gives its names through the interchange protocol."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -249,11 +249,11 @@ def _with_readable_names(X: Any) -> Any:
 
 
 def _plain_csr(rows: Any) -> Any:
-    """Every cell once, and the narrow indices that scikit-learn's k-means insists on."""
+    """CSR without duplicates, with the int32 indices that scikit-learn's k-means needs."""
     narrow = np.int32 if max(rows.nnz, *rows.shape) <= np.iinfo(np.int32).max else np.int64
     if rows.has_canonical_format and rows.indices.dtype == rows.indptr.dtype == narrow:
         return rows
-    rows = rows.copy()  # the given one stays as it is
+    rows = rows.copy()  # the input is not modified
     rows.sum_duplicates()
     rows.indices, rows.indptr = rows.indices.astype(narrow), rows.indptr.astype(narrow)
     return rows
@@ -277,7 +277,7 @@ def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
 
 
 def _as_table(X: Any, name: str) -> Any:
-    """X as it came, but lists as arrays; refuses what only looks like a table."""
+    """X with lists as arrays; raises for masked arrays and lazy frames."""
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(
             f"{name} is a masked array, whose mask would be ignored; use {name}.filled(np.nan)."
@@ -289,10 +289,10 @@ def _as_table(X: Any, name: str) -> Any:
     if isinstance(X, (list, tuple)):
         try:
             array = np.asarray(X)
-            # NumPy makes text of a whole list that holds some: back to what each cell was.
+            # NumPy converts a list with some text to text; objects keep the type of each cell.
             return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
         except ValueError:
-            return X  # ragged: scikit-learn says so
+            return X  # ragged: scikit-learn raises the error
     return X
 
 

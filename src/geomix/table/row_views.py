@@ -1,9 +1,8 @@
-"""Rows of a table by their index: nothing is copied before its numbers are asked for.
+"""Rows of a table by index, without a copy.
 
-A fit reads the table in an order of its own and holds out parts of it; both are an index over
-the table as it came. Whoever needs the numbers walks ``blocks``. Those are float64, C-ordered and
-aligned, and their size depends on the number of columns alone, so sums over blocks have the same
-bits whatever the type and the layout of the table.
+A fit sorts the rows and holds some out; both are indices into the original table. ``blocks`` gives
+the numbers, as float64, C-ordered and aligned. The size of a block depends only on the number of
+columns, so sums over blocks have the same bits for every dtype and memory layout.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def is_dense(X: Any) -> bool:
 
 
 def all_rows(X: Any) -> Any:
-    """Every row of an array, to be taken from without copying; others as they are."""
+    """All rows of an array as a view by index; other inputs unchanged."""
     return PickedRows(X, np.arange(len(X))) if isinstance(X, np.ndarray) else X
 
 
@@ -92,14 +91,14 @@ def pick(X: Any, index: IntArray) -> Any:
 
 
 def numbers(X: Any) -> Any:
-    """Picked rows as one float64 array; a sparse matrix as it is."""
+    """Picked rows as one float64 array; a sparse matrix unchanged."""
     return np.concatenate([block for _, block in blocks(X)]) if is_dense(X) else X
 
 
 def blocks(X: DenseRows, columns: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
     """Consecutive rows of X, all columns or those given, as (which rows, numbers).
 
-    A block may be a view of X: it is for reading.
+    A block may be a view of X and must not be modified.
     """
     n_columns = X.shape[1]
     if columns is not None and len(columns) == n_columns:

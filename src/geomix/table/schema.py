@@ -1,8 +1,8 @@
-"""What a table's columns were in training, and any later table in those terms.
+"""The columns of the training data; encodes later tables in the same way.
 
     number      the number itself, NaN where missing
     category    the code of its level, 0 .. n_levels - 1, in the order of the levels' texts;
-                NaN where missing; of a level never seen the code of ``other``, or -1
+                NaN where missing; for an unseen level the code of ``other``, or -1
 
 A level is matched by its value: text with text, a number with a number. The empty text is a
 level like any other; missing are None, NaN, pandas' NA and the nulls of polars and Arrow.
@@ -30,8 +30,7 @@ NEVER_SEEN = -1.0
 class Column:
     """A column: its name, and for a category its levels in the order of their codes.
 
-    has_other : one more level, the last, for those that were too rare or too many to be learnt
-    one by one, and for those never seen.
+    has_other : whether there is a last level "other" for rare and unseen levels
     """
 
     name: str
@@ -45,7 +44,7 @@ class Column:
 
     @property
     def level_names(self) -> list[str]:
-        """The levels as texts; the pooled one is "other", in brackets unlike a level so called."""
+        """The levels as texts; "(other)" in brackets for the pooled level."""
         return [*map(str, self.levels), *(["(other)"] if self.has_other else [])]
 
     @cached_property
@@ -59,7 +58,7 @@ class Column:
         return kinds.pop() if len(kinds) == 1 else None
 
     def code(self, level: Any, place: str = "") -> float:
-        """The code of one label that is not missing; ``place`` tells in messages where it is."""
+        """The code of one label that is not missing; ``place`` is its row for messages."""
         if level in self._code_of:
             return self._code_of[level]
         if self._is_of_another_kind(level):
@@ -89,7 +88,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table in their order."""
+    """The columns of the training data, in their order."""
 
     columns: tuple[Column, ...]
 
@@ -178,5 +177,5 @@ def _encoded(column: Column, cell: Any) -> float:
 
 
 def numeric_schema(names: tuple[str, ...]) -> Schema:
-    """A table of nothing but numbers."""
+    """A schema of numeric columns."""
     return Schema(tuple(Column(name, "number") for name in names))
