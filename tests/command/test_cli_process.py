@@ -203,7 +203,7 @@ ENDLESS += ["early_stopping=off", "calibrate=false"]
     ("number", "code", "said"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
 )
-def test_a_signal_during_fit_ends_it_and_leaves_nothing(long_work, number, code, said):
+def test_a_signal_during_fit_ends_it_and_leaves_nothing(long_work, request, number, code, said):
     endless = [word for one in ENDLESS for word in ("--set", one)]
     process = subprocess.Popen(
         [*COMMAND, "fit", "rows.csv", "--target", "y", "-o", "m.geomix", *endless],
@@ -212,6 +212,7 @@ def test_a_signal_during_fit_ends_it_and_leaves_nothing(long_work, number, code,
         stderr=subprocess.PIPE,
         text=True,
     )
+    request.addfinalizer(process.kill)  # it is endless, and must not outlive a failure
     assert "delimiter is ';'" in process.stderr.readline()  # the rows are read, the fit begins
     assert has_worked(process, 1.0)
     process.send_signal(number)
