@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from geomix.geometry.bounds import bound_by_columns, plane_programs, soft_slack,
 from geomix.geometry.branch_and_bound import cheapest_choice
 from geomix.geometry.constraints import Constraints, read_constraints, unit_sizes
 from geomix.geometry.moves import Moves, moves_of
-from geomix.geometry.options import column_options, on_grid, undominated
+from geomix.geometry.options import Options, column_options, on_grid, undominated
 from geomix.geometry.refinement import best_change
 from geomix.geometry.search import Aim
 from geomix.geometry.steps import column_steps
@@ -267,7 +268,13 @@ class _Task:
     sparse: int | str | None
     probability: float | None
 
-    @property
+    @cached_property
+    def options(self) -> list[Options]:
+        assert self.form is not None
+        n_values = self.effort.n_values
+        return column_options(self.form, self.row, self.free, self.norm, n_values)
+
+    @cached_property
     def is_discrete(self) -> bool:
         """Whether every column that may change has levels or steps."""
         free, cells = self.free, enumerate(self.row.tolist())
@@ -459,7 +466,7 @@ def _searched(
 ) -> _Answer:
     """The best row of a class with at most ``most_changes`` changed columns."""
     assert task.form is not None
-    options = column_options(task.form, task.row, task.free, task.norm, task.effort.n_values)
+    options = task.options
     if any(not len(one) for one in options):
         return _Answer("infeasible", code, None, np.inf, np.inf)
     is_discrete = task.is_discrete
