@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -142,20 +143,8 @@ def drawn(P: Any, rng: np.random.Generator) -> Any:
 
 
 def print_choice(history: History) -> None:
-    heading("Which lift was chosen, and why?")
-    best: dict[tuple[str, int], Any] = {}
-    for trial in history.trials:
-        kind = trial.lift, trial.n_planes
-        if kind not in best or trial.valid_loss < best[kind].valid_loss:
-            best[kind] = trial
-    chosen = next(trial for trial in history.trials if trial.chosen)
-    for (lift, n_planes), trial in best.items():
-        mark = "  <- chosen" if (lift, n_planes) == (chosen.lift, chosen.n_planes) else ""
-        print(f"  {lift:10s}  {n_planes} planes  held-out log-loss {trial.valid_loss:.3f}{mark}")
-    print(
-        f"  {len(history.trials)} candidates were tried on held-out training rows; a simpler kind"
-    )
-    print("  gives way to a richer one only by more than the noise of the comparison.")
+    heading("Which family of models was chosen, and why?")
+    print(textwrap.indent(str(history.choice), "  "))
 
 
 def print_planes_to_read(model: GeometricMixture, table: Table, seed: int) -> None:

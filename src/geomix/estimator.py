@@ -29,6 +29,7 @@ from geomix.out_of_core.devices import ArraySource
 from geomix.out_of_core.fit import fit_estimator
 from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
+from geomix.search.preset_comparison import PresetComparison, compare_presets
 from geomix.search.warm_start import next_batch, warm_start
 from geomix.table.reader import read_rows
 from geomix.table.schema import Schema
@@ -230,6 +231,14 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         self.random_state = random_state
         self.verbose = verbose
         self.advanced = advanced
+
+    def compare_presets(self, X: Any, y: Any, cv: Any = 5) -> PresetComparison:
+        """The price of readability: every preset cross-validated on the same folds.
+
+        The other parameters stay as they are. The answer prints as a table, and
+        ``geomix.plots.PresetDisplay.from_comparison`` draws it.
+        """
+        return compare_presets(self, X, y, cv)
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:

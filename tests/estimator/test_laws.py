@@ -201,7 +201,7 @@ def test_a_temperature_keeps_the_answers_and_helps_the_likelihood(digits):
 def test_the_users_validation_rows_choose_and_calibrate(moons):
     X, y = moons
     rows = {"X": X[:400], "y": y[:400], "X_val": X[400:], "y_val": y[400:]}
-    clf = quick(lift="auto", l2="auto", solver="lbfgs").fit(**rows)
+    clf = quick(preset="accurate", lift="auto", l2="auto", solver="lbfgs").fit(**rows)
     model = clf.model_
     best = min(t.valid_loss for t in clf.history_.trials)
     chosen = next(t for t in clf.history_.trials if t.chosen)
@@ -227,6 +227,7 @@ def test_the_lift_is_chosen_by_held_out_likelihood(rng):
     chessboard, where no column says anything by itself, more than that, at one plane per class."""
     X = rng.standard_normal((600, 2))
     options = {"lift": "auto", "l2": "auto", "n_planes": 1, "n_frequencies": 64}
+    options |= {"preset": "accurate", "max_interactions": 0}
     straight = quick(**options).fit(X, (X[:, 0] + 0.9 * rng.standard_normal(600) > 0).astype(int))
     assert straight.model_.lift.kind == "linear"
     band = quick(**options).fit(X, (np.abs(X[:, 0]) > 0.7).astype(int))

@@ -13,7 +13,7 @@ from geomix.core.objective import batch_terms, usage_penalty
 from geomix.core.planes import Planes, class_starts
 from geomix.core.spline import fit_spline
 from geomix.search import splits, trials
-from geomix.search.folds import ITERATIONS_ALONE
+from geomix.search.folds import ITERATIONS_OF_FIRST_PLANES
 from geomix.training.adaptive_penalty import (
     SMALLEST_STRENGTH,
     UNIT_FLOOR,
@@ -23,7 +23,9 @@ from geomix.training.adaptive_penalty import (
 )
 from geomix.training.rows import Rows
 
+# The preset "accurate" returns planes as they were trained, without calming their curves.
 WEIGHED = {
+    "preset": "accurate",
     "adaptive_penalty": True,
     "n_planes": 1,
     "l2": 1e-2,
@@ -116,7 +118,7 @@ def test_an_adaptive_penalty_lets_a_curve_be_steep_where_the_classes_change(rng)
 def test_the_uniform_first_training_is_watched_and_bounded(noisy, monkeypatch, max_iter):
     settings = {**WEIGHED, "n_planes": 2, "max_iter": max_iter, "tol": 1e-9}
     clf = classifier(**settings, lift="spline", n_members=1)
-    seen = {"weigh": 0, "fit": 0}
+    seen = {"adapt": 0, "fit": 0}
 
     def watch(record, snapshot):
         if record.phase == "choose":
@@ -124,17 +126,17 @@ def test_the_uniform_first_training_is_watched_and_bounded(noisy, monkeypatch, m
         assert record.iteration == seen[record.phase] + 1
         assert snapshot().planes.n_planes == 6
         seen[record.phase] += 1
-        return seen["weigh"] == most
+        return seen["adapt"] == most
 
     monkeypatch.setattr(estimator, "callback_watch", lambda *_: watch)
     most = 1000
     clf.fit(*noisy)
-    assert seen == {"weigh": min(max_iter, ITERATIONS_ALONE), "fit": max_iter}
+    assert seen == {"adapt": min(max_iter, ITERATIONS_OF_FIRST_PLANES), "fit": max_iter}
     assert clf.n_iter_ == max_iter
     # Whoever asks for an end while it is told gets it there, and at the first step after.
     most, seen = 1, dict.fromkeys(seen, 0)
     clf.fit(*noisy)
-    assert seen == {"weigh": 1, "fit": 1}
+    assert seen == {"adapt": 1, "fit": 1}
     assert clf.history_.stopped == "asked"
 
 
@@ -170,7 +172,8 @@ def test_standardised_columns_are_measured_in_their_units(noisy, lift):
 def test_the_adaptive_penalty_finds_the_informative_columns(noisy, lift):
     X, y = noisy
     train, test = slice(0, 600), slice(600, None)
-    settings = {"lift": lift, "n_planes": 1, "random_state": 0, "pca": None}
+    settings = {"lift": lift, "n_planes": 1, "random_state": 0, "pca": None, "preset": "accurate"}
+    settings["max_interactions"] = 0
     alike, adaptive = (
         classifier(**settings, adaptive_penalty=one).fit(X[train], y[train])
         for one in (False, True)
@@ -184,7 +187,6 @@ def test_the_search_tries_both_penalties_and_records_them(noisy):
     assert {trial.adaptive for trial in clf.history_.trials} == {False, True}
     chosen = next(trial for trial in clf.history_.trials if trial.chosen)
     assert chosen.adaptive
-    assert "columns adaptive" in clf.history_.choice
     assert clf._training_state.units.shape == (clf.model_.lift.n_outputs,)
 
 
@@ -211,16 +213,25 @@ def test_members_of_an_ensemble_have_units_of_their_own(noisy):
 
 
 @pytest.mark.parametrize("many_rows", [False, True])
-def test_trials_of_adaptive_steps_are_cut_short_on_many_rows_only(monkeypatch, many_rows):
+def test_trials_with_an_adaptive_penalty_are_longer_on_the_last_rung_only(monkeypatch, many_rows):
     if many_rows:
-        monkeypatch.setattr(splits, "ROWS_TO_SEARCH", 900)
+        monkeypatch.setattr(splits, "ROWS_PER_RUNG", (500, 1040))
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
     clf = classifier(**settings).fit(*noisy_table(1300))
-    longest = {
-        one: max(t.n_iter for t in clf.history_.trials if t.adaptive == one) for one in (0, 1)
-    }
-    assert longest[0] == trials.ITERATIONS_PER_TRIAL
-    assert longest[1] == (trials.ITERATIONS_PER_TRIAL if many_rows else clf.max_iter)
+    last = max(trial.rung for trial in clf.history_.trials)
+    assert last == int(many_rows)
+
+    def longest(adaptive, is_last):
+        found = [
+            trial.n_iter
+            for trial in clf.history_.trials
+            if trial.adaptive == adaptive and (trial.rung == last) == is_last
+        ]
+        return max(found, default=0)
+
+    assert longest(True, True) > trials.ITERATIONS_PER_TRIAL
+    assert longest(True, False) <= trials.ITERATIONS_PER_TRIAL
+    assert longest(False, True) <= trials.ITERATIONS_PER_TRIAL
 
 
 @pytest.mark.kernel

@@ -18,7 +18,7 @@ from geomix.core import kernel, lifts
 from geomix.core.kernel import NumpyRows
 from geomix.core.lifts import fit_standardize, with_rotation
 from geomix.core.objective import batch_terms, cross_entropy
-from geomix.search import fit, splits
+from geomix.search import choosing, splits
 from geomix.table import row_views
 from geomix.table.reader import read_rows
 from geomix.table.row_views import PickedRows, blocks, numbers
@@ -287,15 +287,16 @@ def test_blocks_of_a_table_at_an_odd_address_are_aligned(rng, small_blocks, dtyp
 
 
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
-    monkeypatch.setattr(splits, "ROWS_TO_SEARCH", 100)
+    monkeypatch.setattr(splits, "ROWS_PER_RUNG", (50, 100))
     seen = []
 
-    def choose(folds, *args, **settings):
+    def race(rungs, *args):
+        folds = [rungs.folds(rung)[0] for rung in range(len(rungs))]
         seen.extend((len(fold.preparation.rows), len(fold.valid)) for fold in folds)
-        return choose_candidate(folds, *args, **settings)
+        return run_race(rungs, *args)
 
-    choose_candidate = fit.choose_candidate
-    monkeypatch.setattr(fit, "choose_candidate", choose)
+    run_race = choosing.run_race
+    monkeypatch.setattr(choosing, "run_race", race)
     X = rng.standard_normal((1500, 2))
     proba(X, (X[:, 0] > 0).astype(int))
     assert seen == [(100, 100)]

@@ -151,9 +151,11 @@ def test_a_fourier_lift_overrides_the_readable_preset():
     assert Settings(lift="fourier").lifts == ("fourier",)
 
 
-def test_max_planes_auto_stands_for_a_number():
-    assert Settings().most_planes == 32
-    assert Settings(max_planes=4).most_planes == 4
+def test_max_planes_auto_stands_for_a_number_by_preset_and_lift():
+    assert Settings().most_planes("spline") == 4
+    assert Settings().most_planes("linear") == 12
+    assert Settings(preset="accurate").most_planes("spline") == 32
+    assert Settings(max_planes=7).most_planes("spline") == 7
 
 
 def test_monotone_columns_leave_fourier_out():

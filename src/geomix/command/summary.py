@@ -45,7 +45,7 @@ class FitFacts:
             n_categories,
             fitted.class_rows,
             model.lift.kind,
-            history.choice,
+            str(history.choice) if history.choice else "",
             {
                 str(label): n
                 for label, n in zip(

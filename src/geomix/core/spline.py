@@ -32,7 +32,8 @@ from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.table.row_views import DenseRows, blocks, numbers
 
 MOST_BINS = 255  # and one for missing cells: a code fits in a byte
-PAIR_BINS = 12
+# Bins of each side of a pair: about eight rows for each cell.
+ROWS_PER_PAIR_CELL, PAIR_BINS_RANGE = 8, (8, 32)
 MOST_ROWS = 50_000  # knots and means come from at most this many rows
 
 
@@ -257,7 +258,8 @@ def _fit_levels(X: FloatArray, column: int, n_levels: int, has_missing: bool) ->
 
 
 def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> PairPart:
-    sides = [_thresholds(X[:, column], int(n_levels[column])) for column in pair]
+    n_bins = int(np.clip(np.sqrt(len(X) / ROWS_PER_PAIR_CELL), *PAIR_BINS_RANGE))
+    sides = [_thresholds(X[:, column], int(n_levels[column]), n_bins) for column in pair]
     counts = [
         (int(n_levels[column]) if cut is None else len(cut) + 1) + 1
         for column, cut in zip(pair, sides, strict=True)
@@ -266,12 +268,12 @@ def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> PairP
     return PairPart(pair, sides[0], sides[1], counts[0], counts[1], np.zeros(n_steps))
 
 
-def _thresholds(x: FloatArray, n_levels: int) -> FloatArray | None:
+def _thresholds(x: FloatArray, n_levels: int, n_bins: int) -> FloatArray | None:
     if n_levels:
         return None
     present = np.sort(x[~np.isnan(x)])
     distinct = np.unique(present)
-    if len(distinct) <= PAIR_BINS:
+    if len(distinct) <= n_bins:
         return distinct[1:]
-    at = np.linspace(0.0, 1.0, PAIR_BINS + 1)[1:-1]
+    at = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
     return np.unique(present[np.round(at * (len(present) - 1)).astype(np.intp)])

@@ -11,7 +11,7 @@ global state are never touched.
     plane_card, usage, projection        planes: what they stand for, and where rows lie
     reliability, class_reliability, roc  how far to trust the probabilities
     certificate, counterfactual          distances to another class
-    history                              a training run
+    history, presets                     a training run, and the presets compared
     inputs, frames, look                 checks, tables of facts, and colours
 """
 
@@ -27,6 +27,7 @@ from geomix.plots.class_reliability import ClassReliabilityDisplay
 from geomix.plots.counterfactual import CounterfactualDisplay
 from geomix.plots.history import HistoryDisplay
 from geomix.plots.plane_card import PlaneCardDisplay
+from geomix.plots.presets import PresetDisplay
 from geomix.plots.projection import ProjectionDisplay
 from geomix.plots.regions import RegionDisplay
 from geomix.plots.reliability import ReliabilityDisplay
@@ -41,6 +42,7 @@ __all__ = [
     "CounterfactualDisplay",
     "HistoryDisplay",
     "PlaneCardDisplay",
+    "PresetDisplay",
     "ProjectionDisplay",
     "RegionDisplay",
     "ReliabilityDisplay",

@@ -1,11 +1,16 @@
-"""Choosing a model: candidates compete on held-out rows, the winner is trained on all rows.
+"""Choosing a model: families race on validation rows, the winner is trained on all rows.
 
-splits       which rows train a candidate and which validate it
-folds        a candidate trained on one fold
-trials       a candidate measured on every fold, and how two of them compare
-neighbours   from a candidate to the next: penalty, width, knots
-families     which kinds of model are tried, and in which order
-selection    the winner, and the reason in a sentence
-fit          ``fit_model``: from labelled rows to a model
-warm_start   training that goes on from a fitted model
+constants           every constant of the choice, with its reason
+candidates          one way to build a model, and the steps to its neighbours
+families            the families of models, from simple to rich
+splits              which rows train a candidate and which validate it; the rungs of the race
+folds               a candidate trained on one fold
+trials              a candidate measured on every fold, and how two of them compare
+cost                the counted cost of a trial, and the budget
+race                families compete, rung by rung
+choosing            the race as part of a fit: the candidate and what was measured
+finish              spare planes go, curves are calmed, the temperature is fitted
+fit                 ``fit_model``: from labelled rows to a model
+warm_start          training that goes on from a fitted model
+preset_comparison   every preset cross-validated: the price of readability
 """

@@ -1,4 +1,4 @@
-"""A candidate trained on one fold: some of the prepared rows teach, others judge."""
+"""A candidate trained on one fold: some of the prepared rows train it, others validate it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
+from geomix.search.candidates import Candidate
 from geomix.training.adaptive_penalty import part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units
 from geomix.training.history import Record
 from geomix.training.initial_planes import initial_planes, split_planes
+from geomix.training.interactions import Pairs, strongest_pairs
 from geomix.training.loop import train_planes
 from geomix.training.monotone import order_of
 from geomix.training.preparation import Preparation
@@ -25,128 +27,95 @@ from geomix.training.rows import Rows
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
 
-# Planes that others will start from, or that tell how much columns or steps say, need not have
-# converged.
-ITERATIONS_ALONE = 50
+# Planes that others start from, or that measure importance, need not have converged.
+ITERATIONS_OF_FIRST_PLANES = 50
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One way to build the model: a lift, a penalty, and a number of planes.
-
-    gamma_factor : multiplies the kernel width that the user gave or the median distance
-    suggests;  n_planes : per class, or None for what the budget or the user says;
-    shrink_to_mean : share of the penalty that a class's mean plane is spared;
-    n_knots : most knots of a curve, under a spline lift;  adaptive : whether features are in units
-    of what their columns or steps say (``training/adaptive_penalty.py``).
-    """
-
-    lift: str
-    l2: float
-    gamma_factor: float | None = None
-    n_planes: int | None = None
-    shrink_to_mean: float = 0.0
-    n_knots: int | None = None
-    adaptive: bool = False
-
-    def for_rows(self, n_rows: int, n_before: int) -> Candidate:
-        """The same prior beside so many rows: cross-entropy is a mean over them."""
-        return replace(self, l2=self.l2 * n_before / n_rows)
-
-    @property
-    def weighs_steps(self) -> bool:
-        """Whether units belong to the steps of curves, and not to columns."""
-        return self.adaptive and self.lift == "spline"
-
-    @property
-    def alone(self) -> Candidate:
-        """The same with one plane per class, which then has the penalty of the mean plane."""
-        l2 = self.l2 * (1.0 - self.shrink_to_mean)
-        return replace(self, l2=l2, n_planes=1, shrink_to_mean=0.0)
-
-    @property
-    def alike(self) -> Candidate:
-        """The same with all steps alike: what tells how much each says."""
-        return replace(self, adaptive=False)
-
-
-# The model that tells how much each column says.
-IMPORTANCE_PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
+# The model that measures the importance of columns, and on whose residuals pairs are screened.
+PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Which of the prepared rows train (None: all) and which judge (None: those held out).
+    """Which of the prepared rows train (None: all) and which validate (None: those held out).
 
-    is_subsample : whether the rows are some of many, for which trials are short and few.
+    known_pairs : the pairs of columns to use, strongest first; None: screened on these rows.
     """
 
     preparation: Preparation
     train_index: IntArray | None = None
     valid_index: IntArray | None = None
-    is_subsample: bool = False
+    known_pairs: Pairs | None = None
     trained: dict[Candidate, Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
-    _weighed: dict[tuple[Any, ...], Features] = field(default_factory=dict)
+    _scaled: dict[tuple[Any, ...], Features] = field(default_factory=dict)
 
     @property
     def valid(self) -> Rows | None:
-        """The rows that judge, encoded."""
-        return self._judges(self.preparation.encoded, self.preparation.encoded_held_out)
+        """The validation rows, encoded."""
+        return self._validation(self.preparation.encoded, self.preparation.encoded_held_out)
 
     @property
     def n_train(self) -> int:
         rows, index = self.preparation.encoded, self.train_index
         return len(rows) if index is None else len(index)
 
-    def thinned(self, n_rows: int, n_frequencies: int) -> Fold:
-        """At most so many of the rows that train, and of those that judge, evenly spread; and
-        fewer frequencies. Only of a fold that has its preparation to itself."""
-        assert self.train_index is None
-        return Fold(self.preparation.thinned(n_rows, n_frequencies), is_subsample=True)
-
     def features(self, candidate: Candidate) -> Features:
-        """The features of a candidate's lift, whose columns may be adaptive but not its steps."""
-        key = candidate.lift, candidate.gamma_factor, candidate.n_knots
-        if candidate.adaptive and not candidate.weighs_steps:
-            if key not in self._weighed:
+        """The features of a candidate's lift; scaled by column importance where it asks for that.
+        Adaptive steps of curves are scaled later, by the planes themselves."""
+        pairs = self.pairs[: candidate.n_pairs] if candidate.n_pairs else ()
+        key = candidate.lift, candidate.gamma_factor, candidate.n_knots, pairs
+        if candidate.adaptive and not candidate.has_adaptive_steps:
+            if key not in self._scaled:
                 units = units_of(self._column_strengths)
                 self._parts.clear()
-                self._weighed.clear()
-                self._weighed[key] = self.preparation.weighed_features(*key[:2], units)
-            return self._weighed[key]
+                self._scaled.clear()
+                self._scaled[key] = self.preparation.weighed_features(*key[:2], units)
+            return self._scaled[key]
         if not self.preparation.has_made(*key):
             self._parts.clear()  # before the new ones are made: both at once may be too many
-            self._weighed.clear()
+            self._scaled.clear()
         return self.preparation.features(*key)
 
     @cached_property
-    def _column_strengths(self) -> FloatArray:
-        """(n_columns,) how much each encoded column says, to the rows that train; zero for one
-        that is constant."""
+    def pairs(self) -> Pairs:
+        """The pairs of columns that interact most on the training rows, strongest first."""
+        if self.known_pairs is not None:
+            return self.known_pairs
+        planes, rows = self._probed
+        return strongest_pairs(planes, rows, self.preparation.settings.most_pairs)
+
+    @cached_property
+    def _probed(self) -> tuple[Planes, Rows]:
         settings = self.preparation.settings
-        told = train_on_fold(IMPORTANCE_PROBE, self, settings, None, "choose", ITERATIONS_ALONE)
-        rows = self.parts(told.features)[0]
+        found = train_on_fold(PROBE, self, settings, None, "choose", ITERATIONS_OF_FIRST_PLANES)
+        return found.trained.planes, self.parts(found.features)[0]
+
+    @cached_property
+    def _column_strengths(self) -> FloatArray:
+        """(n_columns,) importance of each encoded column on the training rows; zero for a
+        constant one."""
+        planes, rows = self._probed
         strengths = np.zeros(self.preparation.encoded.X.shape[1])
-        strengths[rows.X.lift.column_of] = part_strengths(told.trained.planes, rows)
+        strengths[rows.X.lift.column_of] = part_strengths(planes, rows)
         return strengths
 
     def parts(self, features: Features) -> tuple[Rows, Rows | None]:
-        """Features of the rows that train and of those that judge."""
+        """Features of the training rows and of the validation rows."""
         if features not in self._parts:
             rows, index = features.rows, self.train_index
             train = rows if index is None else rows.take(index)
             self._parts.clear()  # the candidates of one lift come one after another
-            self._parts[features] = train, self._judges(rows, features.held_out)
+            self._parts[features] = train, self._validation(rows, features.held_out)
         return self._parts[features]
 
-    def _judges(self, rows: Rows, held_out: Rows | None) -> Rows | None:
+    def _validation(self, rows: Rows, held_out: Rows | None) -> Rows | None:
         return held_out if self.valid_index is None else rows.take(self.valid_index)
 
 
 class Start(NamedTuple):
-    """Where training on a fold ended, for a relative to start from. It holds no features: those
-    of every width at once would take more room than all else."""
+    """Where training on a fold ended, for a similar candidate to start from. It holds no features:
+    those of every width at once would take too much memory."""
 
     planes: Planes
     init: str
@@ -165,7 +134,7 @@ def _snapshot(features: Features, planes: Planes) -> Snapshot:
     return Snapshot(features.feature_map, features.expanded(planes))
 
 
-# Told of every iteration; may ask for the model so far, and answers True to end training.
+# Called after every iteration with its record and the model so far; True ends training.
 Watch: TypeAlias = "Callable[[Record, Callable[[], Snapshot]], bool | None]"
 
 
@@ -174,12 +143,13 @@ class Fitted:
     """A candidate trained on a fold; ``trained.planes`` are over ``features``."""
 
     features: Features
+    train: Rows
     valid: Rows | None
     trained: Trained
     init: str
 
     def held_out_scores(self, sharpness: float) -> FloatArray:
-        """Class scores of the rows that judge, uncalibrated."""
+        """Class scores of the validation rows, uncalibrated."""
         assert self.valid is not None
         return self.valid.prepared.class_scores(self.trained.planes, sharpness)
 
@@ -193,7 +163,7 @@ def train_on_fold(
     max_iter: int | None = None,
 ) -> Fitted:
     """Take the features, make the first planes and train them."""
-    if candidate.weighs_steps:
+    if candidate.has_adaptive_steps:
         return _train_in_units(candidate, fold, settings, watch, phase, max_iter)
     features = fold.features(candidate)
     train, valid = fold.parts(features)
@@ -203,7 +173,22 @@ def train_on_fold(
     )
     if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
         fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, start.init, trained.n_iter)
-    return Fitted(features, valid, trained, start.init)
+    return Fitted(features, train, valid, trained, start.init)
+
+
+def train_further(
+    fitted: Fitted,
+    planes: Planes,
+    candidate: Candidate,
+    fold: Fold,
+    settings: Settings,
+    phase: str,
+) -> Fitted:
+    """Train planes over the features of a fit further, at the final sharpness."""
+    start = Start(planes, fitted.init, max(fitted.trained.n_iter, 1))
+    rest = candidate, fold, settings, fitted.features, fitted.train, fitted.valid
+    trained = _train(*rest, start, None, phase, ITERATIONS_OF_FIRST_PLANES)
+    return replace(fitted, trained=replace(fitted.trained, planes=trained.planes))
 
 
 def _train_in_units(
@@ -214,23 +199,25 @@ def _train_in_units(
     phase: str,
     max_iter: int | None,
 ) -> Fitted:
-    """The same planes with all steps alike tell what each step says, and go on in units of that;
-    only then their iterations count."""
-    first = phase if phase == "choose" else "weigh"
-    most = min(ITERATIONS_ALONE, settings.max_iter)
-    told = train_on_fold(candidate.alike, fold, settings, watch, first, most)
-    lift = told.features.feature_map.lift
+    """Train with a uniform penalty first, measure the importance of each step, and go on with a
+    penalty divided by it. Iterations are counted from there."""
+    first = phase if phase == "choose" else "adapt"
+    most = min(ITERATIONS_OF_FIRST_PLANES, settings.max_iter)
+    found = train_on_fold(candidate.uniform, fold, settings, watch, first, most)
+    lift = found.features.feature_map.lift
     assert isinstance(lift, SplineLift)
-    units = step_units(told.trained.planes, lift)
-    features = told.features.with_units(units)
-    train, valid = fold.parts(told.features)
+    units = step_units(found.trained.planes, lift)
+    features = found.features.with_units(units)
+    train, valid = fold.parts(found.features)
     train, valid = in_units(train, units), None if valid is None else in_units(valid, units)
-    n_told = told.trained.n_iter
-    start = Start(features.working(told.trained.planes), told.init, n_told)
+    n_first = found.trained.n_iter
+    start = Start(features.working(found.trained.planes), found.init, n_first)
     trained = _train(
         candidate, fold, settings, features, train, valid, start, watch, phase, max_iter
     )
-    return Fitted(features, valid, replace(trained, n_iter=trained.n_iter - n_told), told.init)
+    return Fitted(
+        features, train, valid, replace(trained, n_iter=trained.n_iter - n_first), found.init
+    )
 
 
 def _train(
@@ -270,9 +257,10 @@ def _train(
 def _start(candidate: Candidate, fold: Fold, settings: Settings, train: Rows, phase: str) -> Start:
     """First planes.
 
-    With one plane per class there is one optimum, and a neighbour that differs by the penalty
-    alone is near it. Several planes could inherit what a stronger penalty has pruned, so they
-    start anew: under a spline lift as one trained plane, drawn apart; else from clusters.
+    With one plane per class there is one optimum, and that of a neighbour with another penalty is
+    near it. Several planes could inherit what a stronger penalty has pruned, so they start
+    anew: under a spline lift as copies of one trained plane, split towards the clusters; else from
+    the clusters.
     """
     preparation, seed = fold.preparation, fold.preparation.seed
     clusters = preparation.clusters_of(candidate.n_planes)
@@ -283,9 +271,11 @@ def _start(candidate: Candidate, fold: Fold, settings: Settings, train: Rows, ph
     clusters = clusters.of(fold.train_index)
     rng = stream(seed, "initial")
     if several and candidate.lift == "spline" and settings.init == "auto":
-        whole = train_on_fold(candidate.alone, fold, settings, None, "choose", ITERATIONS_ALONE)
+        whole = train_on_fold(
+            candidate.one_plane, fold, settings, None, "choose", ITERATIONS_OF_FIRST_PLANES
+        )
         planes = split_planes(whole.trained.planes, train, clusters, settings.sharpness_start, rng)
-        return Start(planes, "drawn apart", 0)
+        return Start(planes, "split", 0)
     planes, init = initial_planes(
         train, clusters, settings.init, settings.sharpness_start, settings.label_smoothing, rng
     )
@@ -293,7 +283,7 @@ def _start(candidate: Candidate, fold: Fold, settings: Settings, train: Rows, ph
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:
-    """Class codes and weights of all rows that judge, fold after fold."""
+    """Class codes and weights of all validation rows, fold after fold."""
     parts = [valid for fold in folds if (valid := fold.valid) is not None]
     y = np.concatenate([part.y for part in parts])
     return y, np.concatenate([part.weight for part in parts])

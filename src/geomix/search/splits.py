@@ -1,8 +1,8 @@
-"""The rows of one fit: how many are held out, which teach a candidate and which judge it.
+"""The rows of one fit: which train a candidate, which validate it, and the rungs of the race.
 
-A ``Task`` is what stays the same through a fit. Its rows are split once or folded, as
-``hold_out_plan`` says of their number; ``Folds`` are where candidates are measured and where the
-winner is trained for good, alone or as the members of a committee.
+A ``Task`` is what stays the same through a fit. Its rows are split once, or folded where they are
+few. ``Folds`` are where candidates are measured and where the winner is trained on all rows, alone
+or as the members of an ensemble. ``Rungs`` are folds with more and more training rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,20 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.search.folds import Candidate, Fold
+from geomix.search.candidates import Candidate
+from geomix.search.constants import (
+    CHECK_FOLDS,
+    FEWEST_ROWS_TO_HOLD_OUT,
+    FOLDS_UP_TO,
+    MEMBERS,
+    MOST_FOR_CALIBRATION,
+    MOST_OPERATIONS,
+    MOST_ROWS_FOR_ENSEMBLE,
+    ROWS_PER_RUNG,
+    ROWS_TO_HOLD_OUT_FOR_CALIBRATION,
+    SHARE_FOR_CALIBRATION,
+)
+from geomix.search.folds import Fold
 from geomix.table.row_views import is_dense
 from geomix.table.schema import Schema
 from geomix.training.history import History
@@ -32,36 +45,12 @@ from geomix.training.rows import (
 )
 from geomix.training.settings import Settings
 
-# With fewer distinct rows than this nothing is held out.
-FEWEST_ROWS_TO_HOLD_OUT = 50
-# More rows than this, to train on or held out, make the search slower but seldom better; what it
-# found may be settled on some more.
-ROWS_TO_SEARCH = 10_000
-ROWS_TO_SETTLE = 20_000
-# Of more rows than this the final planes leave this share out, at most so many, which calibrate
-# them: a temperature found on fewer rows would make too little of what they have learnt.
-ROWS_TO_SPARE_SOME = 50_000
-SHARE_TO_SPARE = 0.05
-MOST_ROWS_TO_SPARE = 10_000
-# A committee evens out which of many good optima training fell into; many rows leave few.
-MEMBERS = 8
-MOST_ROWS_FOR_COMMITTEE = 20_000
 
-
-@dataclass(frozen=True)
-class HoldOut:
-    """How rows are held out: one split or so many folds, and the handicap of a richer model
-    (in standard errors of the comparison; see ``selection``)."""
-
-    n_folds: int
-    handicap: float
-
-
-def hold_out_plan(n_rows: int, *, refit: bool) -> HoldOut:
-    """One small validation part would choose at random, so few rows are cross-validated."""
-    if n_rows >= 1000 or not refit:
-        return HoldOut(1, 0.0)
-    return HoldOut(5, 0.25) if n_rows >= 300 else HoldOut(10, 0.5)
+def n_folds_of(n_rows: int, *, refit: bool) -> int:
+    """Few rows are cross-validated; above, or without a refit, one split is enough."""
+    if not refit:
+        return 1
+    return next((folds for most, folds in FOLDS_UP_TO.items() if n_rows < most), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,15 +78,16 @@ class Task:
         return self.valid is None and self.settings.refit
 
     @property
-    def spares_some(self) -> bool:
-        """Whether some rows are left out of the final training, to calibrate it."""
+    def holds_out_for_calibration(self) -> bool:
+        """Whether some rows are held out of the final training, to calibrate it."""
         settings = self.settings
         alone = settings.n_members in ("auto", 1) and settings.early_stopping == "off"
-        return self.refit and settings.calibrate and alone and len(self.rows) > ROWS_TO_SPARE_SOME
+        is_large = len(self.rows) > ROWS_TO_HOLD_OUT_FOR_CALIBRATION
+        return self.refit and settings.calibrate and alone and is_large
 
     @property
-    def hold_out(self) -> HoldOut:
-        return hold_out_plan(len(self.rows), refit=self.refit)
+    def n_folds(self) -> int:
+        return n_folds_of(len(self.rows), refit=self.refit)
 
     def prepared(self, rows: Rows, held_out: Rows | None = None) -> Preparation:
         return prepare(
@@ -122,14 +112,14 @@ def task_of(
     valid: Rows | None,
     class_weight: FloatArray | None,
 ) -> Task:
-    """The task of fitting ``rows`` by ``settings``: repeats merged, what is "auto" settled."""
+    """The task of fitting ``rows``: repeats merged, ``early_stopping="auto"`` decided."""
     if class_weight is not None:
         rows = class_weighted(rows, class_weight)
         valid = None if valid is None else class_weighted(valid, class_weight)
     if settings.early_stopping == "auto":
-        judged = valid is not None or not settings.refit or settings.solver == "adam"
-        settings = replace(settings, early_stopping="calibrated" if judged else "off")
-    if not is_dense(rows.X):  # no curve of a column can tell how much it says
+        validated = valid is not None or not settings.refit or settings.solver == "adam"
+        settings = replace(settings, early_stopping="calibrated" if validated else "off")
+    if not is_dense(rows.X):  # the importance of a column needs a spline, which is dense
         settings = replace(settings, adaptive_penalty=False)
     return Task(
         distinct_rows(rows, column_range(rows.X)),
@@ -144,8 +134,8 @@ def task_of(
 
 
 def splits_of(task: Task, history: History) -> list[tuple[IntArray, IntArray]]:
-    """Indices of training and held-out rows: one split or several folds; none where the user
-    brought rows to judge by, or has too few."""
+    """Indices of training and validation rows: one split or several folds; none where the user
+    brought validation rows, or has too few."""
     rows = task.rows
     if task.valid is not None:
         return []
@@ -156,8 +146,8 @@ def splits_of(task: Task, history: History) -> list[tuple[IntArray, IntArray]]:
         )
         return []
     rng = stream(task.seed, "holdout")
-    if task.hold_out.n_folds > 1:
-        splits = stratified_folds(rows.y, task.hold_out.n_folds, rng)
+    if task.n_folds > 1:
+        splits = stratified_folds(rows.y, task.n_folds, rng)
     else:
         splits = [stratified_split(rows.y, task.settings.validation_fraction, rng)]
     return [(train, valid) for train, valid in splits if len(valid)]
@@ -184,15 +174,12 @@ class Folds:
         """Rows that a candidate would be trained on if all of them were measured on."""
         return len(self.splits[0][0]) if self.splits else len(self.task.rows)
 
-    @property
-    def has_many_rows(self) -> bool:
-        return self.n_train > ROWS_TO_SEARCH
-
     @cached_property
     def final(self) -> Fold:
+        """The rows of the final training."""
         task = self.task
-        if task.spares_some:
-            share = min(SHARE_TO_SPARE, MOST_ROWS_TO_SPARE / len(task.rows))
+        if task.holds_out_for_calibration:
+            share = min(SHARE_FOR_CALIBRATION, MOST_FOR_CALIBRATION / len(task.rows))
             train, valid = stratified_split(task.rows.y, share, stream(task.seed, "spared"))
         elif task.refit or not self.splits:
             return Fold(task.prepared(task.rows, task.valid))
@@ -200,38 +187,83 @@ class Folds:
             train, valid = self.splits[0]
         return Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
 
-    def to_search_on(self) -> list[Fold]:
-        """All rows, or some of them where they are many."""
-        if len(self.splits) > 1:
-            return [Fold(self.final.preparation, *split) for split in self.splits]
-        apart = self.task.refit or self.has_many_rows
-        return [self._sample(ROWS_TO_SEARCH) if apart else self.final]
+    def cross_validation(self, n_folds: int) -> list[Fold]:
+        return [Fold(self.final.preparation, *split) for split in self.splits[:n_folds]]
 
-    def to_settle_on(self) -> Fold | None:
-        """More rows than were searched on; None where there are none."""
-        return self._sample(ROWS_TO_SETTLE) if self.has_many_rows else None
-
-    def _sample(self, n_rows: int) -> Fold:
-        """At most so many rows of the single split, to train on and to judge by."""
+    def sample(self, n_rows: int) -> Fold:
+        """At most ``n_rows`` training rows of the single split, validated by as many rows as the
+        largest rung trains on."""
         task = self.task
+        if len(self.final.preparation.encoded) <= n_rows and not task.refit:
+            return self.final
         train, valid = self.splits[0] if self.splits else (np.arange(len(task.rows)), None)
-        judge = task.valid if valid is None else task.rows.take(self._sampled(valid, n_rows))
+        held_out = task.valid
+        if valid is not None:
+            held_out = task.rows.take(self._sampled(valid, ROWS_PER_RUNG[-1]))
         rows = task.rows.take(self._sampled(train, n_rows))
-        return Fold(task.prepared(rows, judge), is_subsample=self.has_many_rows)
+        return Fold(task.prepared(rows, held_out))
 
-    def without_each_part(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
-        """Rows of each member of a committee, and those left out; none for a single model."""
-        task, preparation = self.task, self.final.preparation
-        wanted = task.settings.n_members
-        if wanted == "auto":
-            wanted = MEMBERS if len(task.rows) <= MOST_ROWS_FOR_COMMITTEE else 1
-        several = preparation.clusters_of(candidate.n_planes).planes_per_class.max() > 1
-        if candidate.lift != "spline" or not several or not task.refit or wanted == 1:
+    def to_check(self, operations: float) -> list[Fold]:
+        """Folds on which the winner is trained again; the last rung alone where that would take
+        more than a twentieth of the budget, or where rows are many."""
+        task = self.task
+        if not self.splits or not task.refit:
             return []
-        return stratified_folds(task.rows.y, wanted, stream(task.seed, "members"))
+        if len(self.splits) > 1:
+            return self.cross_validation(len(self.splits))
+        most = MOST_OPERATIONS[task.settings.preset] / 20.0
+        if len(task.rows) > ROWS_PER_RUNG[-1] or CHECK_FOLDS * operations > most:
+            return [self.sample(ROWS_PER_RUNG[-1])]
+        splits = stratified_folds(task.rows.y, CHECK_FOLDS, stream(task.seed, "check"))
+        return [
+            Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
+            for train, valid in splits
+            if len(valid)
+        ]
+
+    def members(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
+        """Rows of each member of an ensemble, and those held out of it; none for a single model."""
+        task, settings = self.task, self.task.settings
+        wanted = settings.n_members
+        if wanted == "auto":
+            few = len(task.rows) <= MOST_ROWS_FOR_ENSEMBLE
+            wanted = MEMBERS if settings.preset == "accurate" and few else 1
+        if candidate.lift != "spline" or not task.refit or wanted == 1:
+            return []
+        if settings.n_members == "auto" and self.final.preparation.is_one_plane(candidate.n_planes):
+            return []
+        return stratified_folds(task.rows.y, int(wanted), stream(task.seed, "members"))
 
     def _sampled(self, index: IntArray, n_rows: int) -> IntArray:
         if len(index) <= n_rows:
             return index
         share, rng = n_rows / len(index), stream(self.task.seed, "sample")
         return index[stratified_split(self.task.rows.y[index], share, rng)[1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Rungs:
+    """The rungs of a race: more training rows on each; one rung of folds where rows are few, and
+    one where a single candidate only needs its temperature (``is_decided``)."""
+
+    all_folds: Folds
+    is_decided: bool = False
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Training rows of each rung, or folds."""
+        if (n_folds := len(self.all_folds.splits)) > 1:
+            sizes: tuple[int, ...] = (n_folds,)
+        else:
+            n_train = self.all_folds.n_train
+            sizes = tuple(min(n_rows, n_train) for n_rows in ROWS_PER_RUNG)
+        return sizes[-1:] if self.is_decided else tuple(dict.fromkeys(sizes))
+
+    def folds(self, rung: int) -> list[Fold]:
+        size = self.sizes[rung]
+        if len(self.all_folds.splits) > 1:
+            return self.all_folds.cross_validation(size)
+        return [self.all_folds.sample(size)]

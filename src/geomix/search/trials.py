@@ -1,4 +1,4 @@
-"""One trial: a candidate trained and judged on every fold, and how two of them compare."""
+"""One trial: a candidate trained and validated on every fold, and how two of them compare."""
 
 from __future__ import annotations
 
@@ -11,28 +11,32 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.core import kernel
 from geomix.core.calibration import PRIOR_SCALE
 from geomix.core.pooling import log_softmax
-from geomix.search.folds import Candidate, Fitted, Fold, Watch, pooled, train_on_fold
+from geomix.search.candidates import Candidate
+from geomix.search.constants import (
+    ERRORS_TO_DROP,
+    FEWEST_ROWS_TO_HOLD_OUT,
+    ITERATIONS_PER_TRIAL,
+    MARGIN_TO_DROP,
+)
+from geomix.search.folds import Fitted, Fold, Watch, pooled, train_on_fold
 from geomix.training.history import Trial
 from geomix.training.settings import Settings
-
-ITERATIONS_PER_TRIAL = 100
-# With adaptive steps planes go on gaining for longer, which takes too long of many rows, or where a
-# pass looks up more than this (some 0.1 s).
-DEAR_LOOKUPS = 1e8
-FEWEST_ROWS_TO_TELL = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A candidate with its held-out result: one loss per held-out row, after calibration.
+    """A candidate with its losses on the validation rows, after calibration.
 
-    n_rows : that it was trained on.
+    n_rows : that it was trained on;  n_numbers : weights and biases of its planes;  is_cut_short :
+    whether training ended at the limit of a trial.
     """
 
     candidate: Candidate
     n_planes: int
+    n_numbers: int
     row_losses: FloatArray
     row_weights: FloatArray
+    accuracy: float
     temperature: float
     n_rows: int
     n_iter: int
@@ -43,29 +47,30 @@ class Measured:
         return float(np.average(self.row_losses, weights=self.row_weights))
 
     @property
-    def is_rich(self) -> bool:
-        """Several spline planes per class, each with curves of its own."""
-        return self.candidate.lift == "spline" and (self.candidate.n_planes or 1) > 1
-
-    @property
     def name(self) -> str:
-        adaptive = ", columns adaptive" if self.candidate.adaptive else ""
-        made = f"{self.candidate.lift} with {self.n_planes} planes"
-        return f"{made}, l2={self.candidate.l2:g}{adaptive}"
+        return f"{self.candidate.name}, {self.n_planes} planes"
 
-    def as_trial(self, *, chosen: bool) -> Trial:
+    def as_trial(self, family: str, rung: int, verdict: str, *, chosen: bool) -> Trial:
         made = self.candidate
         return Trial(
+            family,
+            rung,
             made.lift,
             self.n_planes,
+            made.n_pairs,
             made.gamma_factor,
             made.l2,
             made.shrink_to_mean,
-            self.loss,
-            self.temperature,
-            self.n_iter,
-            chosen,
             made.adaptive,
+            made.n_knots,
+            self.loss,
+            self.accuracy,
+            self.temperature,
+            self.n_numbers,
+            self.n_rows,
+            self.n_iter,
+            verdict,
+            chosen,
         )
 
 
@@ -74,48 +79,69 @@ def measure(
     folds: list[Fold],
     settings: Settings,
     watch: Watch | None,
-    rival: Measured | None,
-    beaten_errors: float,
+    rival: Measured | None = None,
+    *,
+    is_last_rung: bool,
 ) -> Measured:
-    """Train and judge on every fold, or on the first few where the rival is clearly better."""
-    limit = _most_iterations(candidate, folds[0], settings)
+    """Train on every fold and validate; stop after some folds where the rival is clearly better.
+
+    The rows of the folds that were not trained then count as the rival's, plus the mean excess.
+    """
+    limit = most_iterations(candidate, settings, is_last_rung=is_last_rung)
     y, weight = pooled(folds)
     fits: list[Fitted] = []
     S = np.empty((0, folds[0].preparation.n_classes))
     for fold in folds:
         fits.append(train_on_fold(candidate, fold, settings, watch, "choose", limit))
         S = np.vstack([S, fits[-1].held_out_scores(settings.sharpness)])
-        temperature, row_losses = _row_losses(S, y[: len(S)], weight[: len(S)], settings)
-        if rival is not None and FEWEST_ROWS_TO_TELL <= len(S) < len(y):
-            excess = paired(row_losses, rival.row_losses[: len(S)], weight[: len(S)])
-            if excess.mean > beaten_errors * excess.error:
-                rest = rival.row_losses[len(S) :] + excess.mean
-                row_losses = np.concatenate([row_losses, rest])
+        n = len(S)
+        temperature, losses = _row_losses(S, y[:n], weight[:n], settings)
+        if rival is not None and FEWEST_ROWS_TO_HOLD_OUT <= n < len(y):
+            excess = _excess(losses, rival.row_losses[:n], weight[:n])
+            if not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * rival.loss):
+                losses = np.concatenate([losses, rival.row_losses[n:] + excess.mean])
                 break
+    accuracy = float(np.average(S.argmax(axis=1) == y[:n], weights=weight[:n]))
+    return _measured(candidate, fits, losses, weight, accuracy, temperature, folds[0], limit)
+
+
+def _measured(
+    candidate: Candidate,
+    fits: list[Fitted],
+    losses: FloatArray,
+    weight: FloatArray,
+    accuracy: float,
+    temperature: float,
+    fold: Fold,
+    limit: int,
+) -> Measured:
     n_iter = int(np.median([fit.trained.n_iter for fit in fits]))
-    n_planes = fits[0].trained.planes.n_planes
-    cut = n_iter >= limit and not candidate.weighs_steps
-    n_rows = folds[0].n_train
-    return Measured(candidate, n_planes, row_losses, weight, temperature, n_rows, n_iter, cut)
+    planes = fits[0].features.expanded(fits[0].trained.planes)
+    return Measured(
+        candidate,
+        planes.n_planes,
+        planes.weights.size + planes.biases.size,
+        losses,
+        weight,
+        accuracy,
+        temperature,
+        fold.n_train,
+        n_iter,
+        n_iter >= limit and not candidate.has_adaptive_steps,
+    )
 
 
-def _most_iterations(candidate: Candidate, fold: Fold, settings: Settings) -> int:
-    if candidate.weighs_steps and not fold.is_subsample and not exceeds_budget(candidate, fold):
+def most_iterations(candidate: Candidate, settings: Settings, *, is_last_rung: bool) -> int:
+    """Planes with an adaptive penalty keep gaining after the iterations of a trial."""
+    if candidate.has_adaptive_steps and is_last_rung:
         return settings.max_iter
     return min(settings.max_iter, ITERATIONS_PER_TRIAL)
-
-
-def exceeds_budget(candidate: Candidate, fold: Fold) -> bool:
-    """Whether a pass over the rows looks up so much that trials of such spline planes take long."""
-    cells = np.prod(fold.preparation.encoded.X.shape, dtype=float)
-    n_planes = (candidate.n_planes or 1) * fold.preparation.n_classes
-    return bool(cells * n_planes > DEAR_LOOKUPS)
 
 
 def _row_losses(
     S: FloatArray, y: IntArray, weight: FloatArray, settings: Settings
 ) -> tuple[float, FloatArray]:
-    """Temperature of held-out class scores, and each row's loss with it."""
+    """Temperature of the validation rows' class scores, and each row's loss with it."""
     temperature = kernel.calibrate(S, y, weight, PRIOR_SCALE)[0] if settings.calibrate else 1.0
     return temperature, -log_softmax(S / temperature)[np.arange(len(y)), y]
 
@@ -126,14 +152,17 @@ class Excess(NamedTuple):
     mean: float
     error: float
 
+    def is_within(self, n_errors: float, margin: float) -> bool:
+        """Whether the difference is at most so many standard errors plus a margin."""
+        return self.mean <= n_errors * self.error + margin
 
-def paired(losses: FloatArray, others: FloatArray, weight: FloatArray) -> Excess:
+
+def paired(one: Measured, other: Measured) -> Excess:
+    """How much worse ``one`` is than ``other``, on the same validation rows."""
+    return _excess(one.row_losses, other.row_losses, one.row_weights)
+
+
+def _excess(losses: FloatArray, others: FloatArray, weight: FloatArray) -> Excess:
     share, excess = weight / weight.sum(), losses - others
     mean = float(share @ excess)
     return Excess(mean, float(np.sqrt(share**2 @ (excess - mean) ** 2)))
-
-
-def is_level(other: Measured, best: Measured, n_errors: float) -> bool:
-    """Whether ``other`` is worse by at most so many standard errors of the paired difference."""
-    excess = paired(other.row_losses, best.row_losses, best.row_weights)
-    return excess.mean <= n_errors * excess.error

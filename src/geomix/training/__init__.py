@@ -15,4 +15,8 @@ state                what a warm start or partial_fit continues from
 progress, callbacks  what a person or scikit-learn's callbacks see of a run
 deadline             the time that is left
 random_streams       one random generator for each named step
+    interactions           which pairs of columns interact
+    spare_planes           idle planes and copies, removed
+    calm_curves            curves without small changes of direction
+    choice                 the choice of a fit as a table
 """

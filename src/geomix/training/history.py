@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from geomix.table.printing import Facts, shortened, some
+from geomix.training.choice import Choice
 
 
 @dataclass(frozen=True)
@@ -35,22 +36,31 @@ class Record:
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate that was measured on held-out rows, and how it did.
+    """One candidate that was measured on validation rows, in the order of the race.
 
-    ``valid_loss`` is the negative log-likelihood after temperature scaling; ``adaptive`` is whether
-    the penalty was adaptive (``adaptive_penalty``).
+    rung : of the race, from 0;  valid_loss : negative log-likelihood after temperature scaling;
+    n_numbers : weights and biases;  n_rows : that it was trained on;  verdict : of its family,
+    on its best candidate.
     """
 
+    family: str
+    rung: int
     lift: str
     n_planes: int
+    n_pairs: int
     gamma_factor: float | None
     l2: float
     shrink_to_mean: float
+    adaptive: bool
+    n_knots: int | None
     valid_loss: float
+    valid_accuracy: float
     temperature: float
+    n_numbers: int
+    n_rows: int
     n_iter: int
+    verdict: str = ""
     chosen: bool = False
-    adaptive: bool = False
 
 
 CHOICE = 300  # characters of the choice, and of the first note, that a history shows of itself
@@ -58,7 +68,7 @@ CHOICE = 300  # characters of the choice, and of the first note, that a history 
 
 @dataclass(repr=False)
 class History:
-    """Steps of the final training, candidates tried before it, why the winner won, and notes on
+    """Steps of the final training, candidates tried before it, the choice as a table, and notes on
     every fallback.
 
     l2, shrink_to_mean : the penalty of the final training.
@@ -66,7 +76,7 @@ class History:
 
     records: list[Record] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
-    choice: str = ""
+    choice: Choice = field(default_factory=Choice)
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
     init: str = ""
@@ -92,7 +102,7 @@ class History:
         facts = [("final training", f"{self.n_iter} iterations{end}")]
         facts += [("penalty", f"l2={self.l2:.4g}, shrink_to_mean={self.shrink_to_mean:.4g}")]
         facts += [("candidates tried", str(len(self.trials)))] if self.trials else []
-        facts += [("choice", shortened(self.choice, CHOICE))] if self.choice else []
+        facts += [("choice", shortened(self.choice.sentence, CHOICE))] if self.choice else []
         facts += [("notes", shortened(some(self.notes, 1), CHOICE))] if self.notes else []
         return Facts("History", tuple(facts))
 

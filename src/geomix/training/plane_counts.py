@@ -63,7 +63,7 @@ def find_clusters(
     rows : standardised rows (``rows.X`` dense or ``CenteredSparse``).
     """
     X = rows.X.csr if isinstance(rows.X, CenteredSparse) else rows.X
-    most = settings.most_planes
+    most = settings.most_planes("linear")
     if settings.n_planes == "auto":
         most = min(most, MOST_CLUSTERS)
     plane_of_row = np.zeros(len(rows), dtype=np.intp)

@@ -8,7 +8,7 @@ Validation rows (``held_out``) are transformed in the same way and influence not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +31,7 @@ from geomix.table.schema import Schema
 from geomix.training.features import Features, make_features
 from geomix.training.monotone import Direction
 from geomix.training.parameter_checks import MOST_KNOTS
-from geomix.training.plane_counts import Clusters, find_clusters, whole_classes
+from geomix.training.plane_counts import MOST_CLUSTERS, Clusters, find_clusters, whole_classes
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows, column_range
 from geomix.training.settings import Settings
@@ -71,8 +71,7 @@ class Preparation:
     """Rows, their linear feature map, and the features and clusters made so far.
 
     encoded, encoded_held_out : the rows as numbers and codes of levels (or sparse), as ``table``
-    describes them;  wanted : planes per class, or None to choose by silhouette;  inherited :
-    clusters that are known already.
+    describes them;  wanted : planes per class, None for the silhouette's.
     """
 
     schema: Schema
@@ -85,8 +84,7 @@ class Preparation:
     seed: int
     directions: tuple[Direction, ...] = ()
     known: Known | None = None
-    inherited: Clusters | None = None
-    _made: dict[tuple[str, float | None, int | None], Features] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], Features] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
 
     @cached_property
@@ -103,7 +101,7 @@ class Preparation:
     @cached_property
     def clusters(self) -> Clusters:
         """``wanted`` clusters of each class, or the number with the best silhouette."""
-        return self._clusters(self.wanted) if self.inherited is None else self.inherited
+        return self._clusters(self.wanted)
 
     def _clusters(self, wanted: IntArray | None) -> Clusters:
         return find_clusters(
@@ -127,27 +125,23 @@ class Preparation:
         if n_planes == 1:
             return whole_classes(self.encoded.y, self.n_classes)
         if n_planes not in self._split:
-            counts = np.bincount(self.encoded.y, minlength=self.n_classes)
-            self._split[n_planes] = self._clusters(np.clip(counts // ROWS_PER_PLANE, 1, n_planes))
+            self._split[n_planes] = self._clusters(self._counts(n_planes))
         return self._split[n_planes]
 
-    def thinned(self, n_rows: int, n_frequencies: int) -> Preparation:
-        """The same over at most ``n_rows`` training and validation rows, evenly spread, and with at
-        most ``n_frequencies`` frequencies unless their number is set."""
-        some = _spread(len(self.encoded), n_rows)
-        settings = self.settings
-        if settings.n_frequencies == "auto":
-            settings = replace(settings, n_frequencies=min(self.n_frequencies, n_frequencies))
-        valid = self.encoded_held_out
-        return replace(
-            self,
-            encoded=self.encoded.take(some),
-            encoded_held_out=None if valid is None else valid.take(_spread(len(valid), n_rows)),
-            inherited=self.clusters.of(some),
-            settings=settings,
-            _made={},
-            _split={},
-        )
+    def n_planes_of(self, n_planes: int | None) -> int:
+        """How many planes all classes have together, at most, without splitting any class."""
+        if n_planes is None:
+            wanted = self.wanted if self.wanted is not None else np.array([MOST_CLUSTERS])
+            return int(np.broadcast_to(wanted, self.n_classes).sum())
+        return int(self._counts(n_planes).sum())
+
+    def is_one_plane(self, n_planes: int | None) -> bool:
+        """Whether every class has one plane."""
+        return n_planes == 1 or bool(self.clusters_of(n_planes).planes_per_class.max() == 1)
+
+    def _counts(self, n_planes: int) -> IntArray:
+        counts = np.bincount(self.encoded.y, minlength=self.n_classes)
+        return np.clip(counts // ROWS_PER_PLANE, 1, n_planes)
 
     @cached_property
     def _gamma_of_rows(self) -> float:
@@ -167,17 +161,21 @@ class Preparation:
         """The most knots of a column for this number of rows."""
         return min(max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS), MOST_KNOTS)
 
-    def has_made(self, lift: str, gamma_factor: float | None, n_knots: int | None) -> bool:
-        return (lift, gamma_factor, n_knots) in self._made
+    def has_made(self, *key: Any) -> bool:
+        return key in self._made
 
     def features(
-        self, lift: str, gamma_factor: float | None = None, n_knots: int | None = None
+        self,
+        lift: str,
+        gamma_factor: float | None = None,
+        n_knots: int | None = None,
+        pairs: tuple[tuple[int, int], ...] = (),
     ) -> Features:
         """Features of a lift; made once while they are small."""
-        key = lift, gamma_factor, n_knots
+        key = lift, gamma_factor, n_knots, pairs
         if key not in self._made:
             if lift == "spline":
-                features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots))
+                features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots), pairs)
             else:
                 made = self._lift(lift, gamma_factor, self.rows)
                 features = make_features(self.linear.with_lift(made), self.rows, self.held_out)
@@ -198,10 +196,10 @@ class Preparation:
         made = self._lift(lift, gamma_factor, rows)
         return make_features(scaled.with_lift(made), rows, valid)
 
-    def _spline_features(self, n_knots: int) -> Features:
+    def _spline_features(self, n_knots: int, pairs: tuple[tuple[int, int], ...]) -> Features:
         rows, n_levels = self.encoded, self.schema.n_levels
         has_missing = None if self.known is None else self.known.has_missing
-        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, has_missing=has_missing)
+        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, pairs, has_missing)
         return make_features(spline_map(lift, len(n_levels)), rows, self.encoded_held_out)
 
     def _lift(self, lift: str, gamma_factor: float | None, rows: Rows) -> Lift:
@@ -254,10 +252,6 @@ def prepare(
         directions,
         known,
     )
-
-
-def _spread(n_rows: int, most: int) -> IntArray:
-    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
 def _standardised(rows: Rows, linear: FeatureMap) -> Rows:

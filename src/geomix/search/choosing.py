@@ -1,0 +1,126 @@
+"""Choosing the candidate that is trained on all rows, and the temperature of its probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from geomix.search.candidates import Candidate
+from geomix.search.cost import budget_for, operations
+from geomix.search.families import racing
+from geomix.search.folds import Watch
+from geomix.search.race import Outcome, Runner, run_race
+from geomix.search.splits import Folds, Rungs, Task
+from geomix.table.row_views import is_dense
+from geomix.training.choice import Choice, FamilyResult
+from geomix.training.deadline import Deadline
+from geomix.training.history import History
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The candidate to train on all rows, and what was found on validation rows.
+
+    n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
+    the penalty is for;  operations : of one training;  is_measured : False where nothing could be
+    held out.
+    """
+
+    candidate: Candidate
+    n_iter: int | None = None
+    temperature: float = 1.0
+    n_rows: int = 0
+    operations: float = 0.0
+    is_measured: bool = True
+
+    def for_rows(self, n_rows: int) -> Candidate:
+        """The candidate with the same prior beside ``n_rows`` training rows."""
+        return self.candidate.for_rows(n_rows, self.n_rows)
+
+
+def choose(
+    folds: Folds, history: History, watch: Watch | None, deadline: Deadline | None
+) -> Chosen:
+    """Race the families that the settings leave open; write what was measured to the history."""
+    task, settings = folds.task, folds.task.settings
+    lifts = _lifts(task, history)
+    needs_trial = task.refit and (settings.calibrate or settings.early_stopping != "off")
+    if not folds.can_measure or (_is_decided(task, lifts) and not needs_trial):
+        family = racing(settings, lifts)[0]
+        start = family.start(settings, folds.final.preparation.most_knots, None)
+        return Chosen(start, is_measured=False)
+    rungs = Rungs(folds, is_decided=_is_decided(task, lifts))
+    outcome = run_race(rungs, settings, watch, lifts, budget_for(settings, folds), deadline)
+    _record(outcome, history)
+    return _chosen(outcome, folds)
+
+
+def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
+    task, settings, winner = folds.task, folds.task.settings, outcome.winner
+    # Without early stopping a trial ends by converging, which does not limit the final training,
+    # or at its limit, which does: that is the model that was measured.
+    ended_early = settings.early_stopping == "off" and not winner.is_cut_short
+    n_iter = winner.n_iter if task.refit and not ended_early else None
+    candidate = winner.candidate
+    if settings.l2 == "auto" and winner.n_rows < folds.n_train:
+        candidate = candidate.for_rows(folds.n_train, winner.n_rows)
+    cost = operations(candidate, [folds.final])
+    return Chosen(candidate, n_iter, winner.temperature, folds.n_train, cost)
+
+
+def _lifts(task: Task, history: History) -> tuple[str, ...]:
+    lifts = task.settings.lifts
+    if is_dense(task.rows.X) or lifts == ("linear",):
+        return lifts
+    history.notes.append("Sparse input: only the linear lift was considered.")
+    return ("linear",)
+
+
+def _is_decided(task: Task, lifts: tuple[str, ...]) -> bool:
+    """Whether the settings leave one candidate."""
+    settings = task.settings
+    families = racing(settings, lifts)
+    if len(families) > 1:
+        return False
+    if not families[0].coarse:
+        return True
+    return (
+        settings.n_planes != "auto"
+        and settings.l2 != "auto"
+        and (settings.shrink_to_mean != "auto" or lifts[0] != "spline")
+        and (lifts[0] != "fourier" or settings.gamma != "auto")
+    )
+
+
+def _record(outcome: Outcome, history: History) -> None:
+    verdicts = {id(runner.best): runner.verdict for runner in outcome.runners}
+    history.trials.extend(
+        tried.measured.as_trial(
+            tried.family,
+            tried.rung,
+            verdicts.get(id(tried.measured), ""),
+            chosen=tried.measured is outcome.winner,
+        )
+        for tried in outcome.trials
+    )
+    results = tuple(map(_result, (one for one in outcome.runners if one.best is not None)))
+    history.choice = Choice(results, outcome.ended)
+    history.notes.extend(
+        f"Not tried: {one.family.name}, {one.verdict}."
+        for one in outcome.runners
+        if one.best is None
+    )
+
+
+def _result(runner: Runner) -> FamilyResult:
+    best = runner.best
+    assert best is not None
+    return FamilyResult(
+        runner.family.name,
+        best.loss,
+        best.accuracy,
+        best.n_planes,
+        best.candidate.n_pairs,
+        best.n_numbers,
+        best.n_rows,
+        runner.verdict,
+    )

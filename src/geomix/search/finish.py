@@ -1,0 +1,173 @@
+"""From trained planes to those of the model: spare planes go, curves are calmed, T is fitted.
+
+Readable models lose the planes that a class does not need (``training/spare_planes.py``) and the
+small changes of direction of their curves (``training/calm_curves.py``). How calm, and the
+temperature, are decided on validation rows: the winner is trained once more on each of
+``CHECK_FOLDS`` folds, or on the last rung of the race where that would exceed the budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.core import kernel
+from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.core.planes import Planes, ensemble
+from geomix.search.candidates import Candidate
+from geomix.search.choosing import Chosen
+from geomix.search.constants import CALM_PRICE, CALM_TOLERANCES
+from geomix.search.folds import Fitted, Fold, Watch, train_further, train_on_fold
+from geomix.search.splits import Folds
+from geomix.training.calm_curves import calmed
+from geomix.training.history import History
+from geomix.training.settings import Settings
+from geomix.training.spare_planes import without_spare_planes
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The trained members of a model (mostly one), and the rows held out of each."""
+
+    fits: list[Fitted]
+    held_out: list[IntArray]
+
+    @property
+    def is_ensemble(self) -> bool:
+        return bool(self.held_out)
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What the validation rows decide about the final planes."""
+
+    temperature: float
+    tolerance: float = 0.0
+
+
+def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
+    """Temperature and calmness, before the final training."""
+    settings = folds.task.settings
+    check = folds.to_check(chosen.operations) if chosen.is_measured else []
+    if not check:
+        return Finish(chosen.temperature)
+    fits = [_checked_fit(chosen.for_rows(fold.n_train), fold, settings, watch) for fold in check]
+    y = np.concatenate([fit.valid.y for fit in fits if fit.valid is not None])
+    weight = np.concatenate([fit.valid.weight for fit in fits if fit.valid is not None])
+    plain = _calibrated(fits, 0.0, y, weight, settings)
+    if not is_to_be_read(chosen.candidate, settings):
+        return plain[0]
+    return _calmest(fits, plain, y, weight, settings)
+
+
+def is_to_be_read(candidate: Candidate, settings: Settings) -> bool:
+    """Whether the curves of a model are for people: every preset but "accurate"."""
+    return settings.preset != "accurate" and candidate.lift == "spline"
+
+
+def _calmest(
+    fits: list[Fitted],
+    plain: tuple[Finish, float],
+    y: IntArray,
+    weight: FloatArray,
+    settings: Settings,
+) -> Finish:
+    """The largest tolerance whose validation loss is within ``CALM_PRICE`` of the plain one."""
+    for tolerance in CALM_TOLERANCES:
+        found, loss = _calibrated(fits, tolerance, y, weight, settings)
+        if loss <= (1.0 + CALM_PRICE) * plain[1]:
+            return found
+    return plain[0]
+
+
+def _calibrated(
+    fits: list[Fitted], tolerance: float, y: IntArray, weight: FloatArray, settings: Settings
+) -> tuple[Finish, float]:
+    """The temperature at a tolerance, and the validation loss with both."""
+    S = np.concatenate([_validation_scores(one, tolerance, settings) for one in fits])
+    temperature, loss = kernel.calibrate(S, y, weight, PRIOR_SCALE)
+    if not settings.calibrate:
+        temperature = 1.0
+    return Finish(float(temperature), tolerance), float(loss)
+
+
+def _checked_fit(
+    candidate: Candidate, fold: Fold, settings: Settings, watch: Watch | None
+) -> Fitted:
+    fitted = train_on_fold(candidate, fold, settings, watch, "choose", settings.max_iter)
+    return _pruned(fitted, candidate, fold, settings, "choose")
+
+
+def _validation_scores(fitted: Fitted, tolerance: float, settings: Settings) -> FloatArray:
+    planes = fitted.trained.planes
+    if tolerance > 0.0:
+        over_the_lift = fitted.features.expanded(planes)
+        calm = calmed(over_the_lift, fitted.train, tolerance)
+        planes = fitted.features.working(calm)
+    assert fitted.valid is not None
+    return fitted.valid.prepared.class_scores(planes, settings.sharpness)
+
+
+def finish(
+    members: Members, chosen: Chosen, decided: Finish, folds: Folds, history: History
+) -> tuple[Planes, float]:
+    """The planes of the model over the lift's own features, and its temperature."""
+    settings = folds.task.settings
+    if members.is_ensemble:
+        planes = ensemble([one.features.expanded(one.trained.planes) for one in members.fits])
+        if not settings.calibrate:
+            return planes, 1.0
+        return planes, _temperature_of_members(members, settings)
+    fitted = members.fits[0]
+    if settings.preset != "accurate":
+        fitted = _pruned(fitted, chosen.candidate, folds.final, settings, "fit")
+        gone = members.fits[0].trained.planes.n_planes - fitted.trained.planes.n_planes
+        if gone:
+            history.notes.append(f"{gone} planes were removed: idle, or copies of another plane.")
+    planes = fitted.features.expanded(fitted.trained.planes)
+    if decided.tolerance > 0.0:
+        planes = calmed(planes, fitted.train, decided.tolerance)
+        history.notes.append(
+            f"Changes of direction of up to {decided.tolerance:g} were removed from the curves."
+        )
+    if fitted.valid is None or not settings.calibrate:
+        return planes, decided.temperature
+    calm = replace(fitted, trained=replace(fitted.trained, planes=fitted.features.working(planes)))
+    return planes, _temperature(calm, settings)
+
+
+def _pruned(
+    fitted: Fitted, candidate: Candidate, fold: Fold, settings: Settings, phase: str
+) -> Fitted:
+    """Without planes that the class does not need, and trained further where some went."""
+    if settings.preset == "accurate" or settings.n_planes != "auto":
+        return fitted
+    kept = without_spare_planes(fitted.trained.planes, fitted.train, settings.sharpness)
+    if kept.n_planes == fitted.trained.planes.n_planes:
+        return fitted
+    return train_further(fitted, kept, candidate, fold, settings, phase)
+
+
+def _temperature(fitted: Fitted, settings: Settings) -> float:
+    """From the validation rows of the final planes."""
+    assert fitted.valid is not None
+    scores = fitted.held_out_scores(settings.sharpness)
+    return fit_temperature(scores, fitted.valid.y, fitted.valid.weight, PRIOR_SCALE)
+
+
+def _temperature_of_members(members: Members, settings: Settings) -> float:
+    """From every row, scored by the member that was trained without it."""
+    rows = [
+        one.features.rows.take(index)
+        for one, index in zip(members.fits, members.held_out, strict=True)
+    ]
+    S = np.concatenate(
+        [
+            part.prepared.class_scores(one.trained.planes, settings.sharpness)
+            for one, part in zip(members.fits, rows, strict=True)
+        ]
+    )
+    y = np.concatenate([part.y for part in rows])
+    return fit_temperature(S, y, np.concatenate([part.weight for part in rows]), PRIOR_SCALE)

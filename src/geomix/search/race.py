@@ -1,0 +1,262 @@
+"""The race: families of models compete on validation rows, on rungs with more and more rows.
+
+    for each rung
+        each family that is still in the race walks along its axes while its loss falls
+        a family that is behind the best by more than the noise and a margin is dropped
+    the simplest family that is level with the best wins
+
+One rule compares: the paired difference of the row losses against its standard error plus a
+margin. One budget bounds: a trial that would exceed it is skipped. Everything that was measured is
+kept with its rung and its verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from geomix.search.candidates import AXES, Candidate, Range
+from geomix.search.constants import (
+    ERRORS_TO_DROP,
+    ERRORS_TO_PREFER_SIMPLE,
+    MARGIN_TO_DROP,
+    NOTHING_TO_WIN,
+    WORTH_IT,
+)
+from geomix.search.cost import Budget, operations
+from geomix.search.families import Family, racing
+from geomix.search.folds import Fold, Watch
+from geomix.search.splits import Rungs
+from geomix.search.trials import Measured, measure, paired
+from geomix.training.deadline import Deadline
+from geomix.training.settings import Settings
+
+OVER_BUDGET = "over budget"
+
+
+@dataclass
+class Runner:
+    """A family in the race: its best candidate on this rung, and why it is out."""
+
+    family: Family
+    best: Measured | None = None
+    verdict: str = ""
+
+    @property
+    def is_out(self) -> bool:
+        return bool(self.verdict)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial of the race: which family, on which rung."""
+
+    family: str
+    rung: int
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The winner, the best of every family, every trial in order, and why the race ended."""
+
+    winner: Measured
+    family: str
+    runners: list[Runner]
+    trials: list[Tried]
+    ended: str = ""
+
+
+class RaceIsOver(Exception):
+    """The message is the reason."""
+
+
+@dataclass
+class Race:
+    """The state of a race on one rung."""
+
+    settings: Settings
+    watch: Watch | None
+    deadline: Deadline | None
+    budget: Budget
+    runners: list[Runner]
+    trials: list[Tried] = field(default_factory=list)
+    rung: int = 0
+    is_last_rung: bool = True
+    folds: list[Fold] = field(default_factory=list)
+    known: dict[Candidate, Measured] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Measured | None:
+        """The best of all families on this rung."""
+        return min(self.known.values(), key=lambda m: m.loss, default=None)
+
+    def run_rung(self, rung: int, folds: list[Fold], *, is_last: bool) -> None:
+        self.rung, self.folds, self.is_last_rung = rung, folds, is_last
+        self.known = {}
+        for runner in self.runners:
+            if not runner.is_out:
+                self._advance(runner)
+        self._drop_what_is_behind()
+
+    def _advance(self, runner: Runner) -> None:
+        """Walk along the family's axes, from its best on the last rung or from its start."""
+        start = self._start(runner)
+        if start is None:
+            return
+        axes = runner.family.coarse if runner.best is None else runner.family.fine
+        best = self._measured(start, runner)
+        if best is None:
+            runner.verdict = OVER_BUDGET
+            return
+        runner.best = best
+        if not self._has_a_chance(runner):
+            return
+        for axis in axes:
+            self._walk(axis, runner)
+
+    def _start(self, runner: Runner) -> Candidate | None:
+        fold = self.folds[0]
+        if runner.best is not None:
+            return self._on_these_rows(runner.best)
+        parent = self._parent(runner)
+        if parent is not None and parent.best is None:
+            runner.verdict = f"skipped with its parent, {parent.family.name}"
+            return None
+        if max(runner.family.pair_counts) and not fold.pairs:
+            runner.verdict = "skipped, no pair of columns interacts"
+            return None
+        known = None if parent is None or parent.best is None else parent.best.candidate
+        return runner.family.start(self.settings, fold.preparation.most_knots, known)
+
+    def _parent(self, runner: Runner) -> Runner | None:
+        return next((r for r in self.runners if r.family.name == runner.family.parent), None)
+
+    def _on_these_rows(self, found: Measured) -> Candidate:
+        if self.settings.l2 != "auto":
+            return found.candidate
+        return found.candidate.for_rows(self.folds[0].n_train, found.n_rows)
+
+    def _walk(self, axis: str, runner: Runner) -> None:
+        """Step along an axis one way, then the other, while the loss falls."""
+        within = Range(
+            self.settings,
+            self.folds[0].preparation.most_knots,
+            runner.family.plane_counts,
+            runner.family.pair_counts,
+        )
+        start = runner.best
+        for up in (True, False):
+            while runner.best is not None:
+                stepped = AXES[axis](runner.best.candidate, up, within)
+                other = None if stepped is None else self._measured(stepped, runner)
+                if other is None or other.loss >= self._to_beat(runner.best, axis, up):
+                    break
+                runner.best = other
+            if runner.best is not start:
+                return
+
+    def _to_beat(self, best: Measured, axis: str, up: bool) -> float:
+        """The loss that a step has to reach: more planes or pairs have to be worth reading."""
+        adds_to_read = up and axis in ("planes", "pairs")
+        return (1.0 - WORTH_IT[self.settings.preset] * adds_to_read) * best.loss
+
+    def _measured(self, candidate: Candidate, runner: Runner) -> Measured | None:
+        """The trial of a candidate; None if it would exceed the budget."""
+        if candidate not in self.known:
+            cost = operations(candidate, self.folds)
+            if self.known or self.trials:
+                self._end_if_over()
+                if not self.budget.allows(cost):
+                    return None
+            self.budget.spend(cost)
+            found = measure(
+                candidate,
+                self.folds,
+                self.settings,
+                self.watch,
+                self.best,
+                is_last_rung=self.is_last_rung,
+            )
+            self.known[candidate] = found
+            self.trials.append(Tried(runner.family.name, self.rung, found))
+        return self.known[candidate]
+
+    def _end_if_over(self) -> None:
+        best = self.best
+        if best is None:
+            return
+        if self.is_last_rung and best.loss * len(best.row_losses) <= NOTHING_TO_WIN:
+            raise RaceIsOver("nothing left to win")
+        if self.deadline is not None and self.deadline.is_past("choose"):
+            raise RaceIsOver("time_limit: its share for the choice was used up")
+
+    def _has_a_chance(self, runner: Runner) -> bool:
+        """Whether a family is worth walking: level with its parent, or with the best of all."""
+        parent = self._parent(runner)
+        rival = self.best if parent is None else parent.best
+        if rival is None or runner.best is None or runner.best is rival:
+            return True
+        n_errors = ERRORS_TO_DROP if parent is None else 0.0
+        margin = MARGIN_TO_DROP * rival.loss * (1.0 if parent is not None else 5.0)
+        return paired(runner.best, rival).is_within(n_errors, margin)
+
+    def _drop_what_is_behind(self) -> None:
+        best = self.best
+        for runner in self.runners:
+            if best is None or runner.best is None or runner.is_out:
+                continue
+            excess = paired(runner.best, best)
+            if not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * best.loss):
+                runner.verdict = f"behind by {excess.mean:.4f} ± {excess.error:.4f}"
+
+
+def run_race(
+    rungs: Rungs,
+    settings: Settings,
+    watch: Watch | None,
+    lifts: tuple[str, ...],
+    budget: Budget,
+    deadline: Deadline | None = None,
+) -> Outcome:
+    """Race the families over the rungs; return the winner and everything that was measured."""
+    runners = [Runner(family) for family in racing(settings, lifts)]
+    race = Race(settings, watch, deadline, budget, runners)
+    ended = ""
+    for rung in range(len(rungs)):
+        try:
+            race.run_rung(rung, rungs.folds(rung), is_last=rung == len(rungs) - 1)
+        except RaceIsOver as over:
+            ended = str(over)
+            break
+    return _outcome(race, ended)
+
+
+def _outcome(race: Race, ended: str) -> Outcome:
+    finalists = [one for one in race.runners if one.best in race.known.values()]
+    # Where the budget ended before the last rung, the rung below decides: validation rows are
+    # the same on every rung.
+    finalists = finalists or [
+        one for one in race.runners if one.best is not None and one.verdict in ("", OVER_BUDGET)
+    ]
+    winner = simplest_level_with_best(
+        [runner.best for runner in finalists if runner.best is not None],
+        WORTH_IT[race.settings.preset],
+    )
+    won = next(runner for runner in finalists if runner.best is winner)
+    won.verdict = "chosen"
+    for runner in finalists:
+        if runner.best is not None and runner.verdict in ("", OVER_BUDGET):
+            excess = paired(runner.best, winner)
+            side = "behind" if excess.mean >= 0.0 else "ahead, too little to prefer a richer model"
+            runner.verdict = f"{side}: {abs(excess.mean):.4f} ± {excess.error:.4f}"
+    return Outcome(winner, won.family.name, race.runners, race.trials, ended)
+
+
+def simplest_level_with_best(finalists: Sequence[Measured], worth_it: float) -> Measured:
+    """The first finalist, simple ones first, that is level with the best of them."""
+    best = min(finalists, key=lambda m: m.loss)
+    margin = worth_it * best.loss
+    return next(
+        one for one in finalists if paired(one, best).is_within(ERRORS_TO_PREFER_SIMPLE, margin)
+    )
