@@ -48,7 +48,7 @@ def compare(X, y, presets=("fast", "readable", "accurate")):
 
 credit = pd.read_csv("data/credit.csv")
 people = compare(credit.drop(columns="risk"), credit["risk"])
-people
+print(people)
 
 # %%
 # A pure interaction
@@ -60,7 +60,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(1500, 4))
 y = np.where(X[:, 0] * X[:, 1] > 0, "same sign", "other sign")
 interaction = compare(X, y)
-interaction
+print(interaction)
 
 # %%
 # The price as a picture
