@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from geomix.explain.global_explanation import GlobalExplanation
     from geomix.explain.local_explanation import LocalExplanation
     from geomix.geometry.certificate import Certificates
+    from geomix.geometry.counterfactual import Counterfactual, Counterfactuals
     from geomix.geometry.intervals import ProbabilityIntervals
     from geomix.geometry.monotone import MonotoneCheck
     from geomix.geometry.regions import Regions
@@ -273,8 +274,7 @@ class GeometricMixture:
         steps: Mapping[Any, float | None] | None = None,
         probability: float | None = None,
         X: Any = None,
-        n: int = 1,
-    ) -> Any:
+    ) -> Counterfactual:
         """The row nearest to ``x`` for which the model predicts another class.
 
         target : that class; None: any other
@@ -288,8 +288,6 @@ class GeometricMixture:
         steps : step of a number's changes, by column; None: continuous. Otherwise learnt from rows
             ``X``, or from the knots of a spline lift: integers stay integers
         probability : least probability of the target
-        n : number of answers, which change different sets of columns; more than one gives
-            ``Counterfactuals``
         """
         from geomix.geometry.counterfactual import counterfactual
 
@@ -308,7 +306,48 @@ class GeometricMixture:
             steps=steps,
             probability=probability,
             X=X,
+        )
+
+    def counterfactuals(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        n: int = 3,
+        immutable: Any = (),
+        increase_only: Any = (),
+        decrease_only: Any = (),
+        ranges: Mapping[Any, Any] | None = None,
+        norm: str = "l2",
+        sparse: int | str | None = "auto",
+        scale: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
+        steps: Mapping[Any, float | None] | None = None,
+        probability: float | None = None,
+        X: Any = None,
+    ) -> Counterfactuals:
+        """Up to ``n`` counterfactuals of one row that change different sets of columns.
+
+        The other parameters are those of ``counterfactual``.
+        """
+        from geomix.geometry.counterfactual import counterfactuals
+
+        return counterfactuals(
+            self,
+            x,
+            target,
             n=n,
+            immutable=immutable,
+            increase_only=increase_only,
+            decrease_only=decrease_only,
+            ranges=ranges,
+            norm=norm,
+            sparse=sparse,
+            scale=scale,
+            costs=costs,
+            steps=steps,
+            probability=probability,
+            X=X,
         )
 
     def certify(

@@ -30,6 +30,7 @@ FUNCTIONS = {
     "explain_global": global_explanation.explain_global,
     "explain_local": local_explanation.explain_local,
     "counterfactual": counterfactual.counterfactual,
+    "counterfactuals": counterfactual.counterfactuals,
     "certify": certificate.certify,
     "probability_intervals": intervals.probability_intervals,
     "thresholds": thresholds.thresholds,

@@ -392,7 +392,7 @@ def test_expensive_columns_change_less():
 def test_several_answers_change_different_columns():
     X, y = integer_table()
     model = fit(X, y, lift="spline")
-    found = model.counterfactual(X.iloc[3], n=3)
+    found = model.counterfactuals(X.iloc[3], n=3)
     assert len(found) == 3
     changed = [frozenset(one.changes) for one in found]
     assert len(set(changed)) == 3
@@ -425,6 +425,8 @@ def test_that_none_exists_is_proved_among_levels_and_integers():
 
 def test_settings_of_a_search_that_make_no_sense_are_refused():
     model, X, _ = fitted("linear")
-    for options in ({"sparse": "few"}, {"probability": 1.0}, {"n": 0}):
+    for options in ({"sparse": "few"}, {"probability": 1.0}):
         with pytest.raises(ValueError, match="expected"):
             model.counterfactual(X[0], 1, **options)
+    with pytest.raises(ValueError, match="expected"):
+        model.counterfactuals(X[0], 1, n=0)

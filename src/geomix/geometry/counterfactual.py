@@ -184,8 +184,7 @@ def counterfactual(
     steps: Mapping[Any, float | None] | None = None,
     probability: float | None = None,
     X: Any = None,
-    n: int = 1,
-) -> Any:
+) -> Counterfactual:
     """The row nearest to ``x`` for which the model predicts ``target`` (None: any other class).
 
     immutable, increase_only, decrease_only : columns by name or position
@@ -198,7 +197,6 @@ def counterfactual(
     steps : by column, the step of a number's changes, or None for a continuous column. Otherwise
         learnt from rows ``X`` or from a spline lift's knots: integers stay integers
     probability : least probability of the target
-    n : more than one returns ``Counterfactuals``, which change different sets of columns
 
     Examples
     --------
@@ -210,31 +208,98 @@ def counterfactual(
     >>> found.status, bool(found.lower_bound <= found.distance)
     ('found', True)
     """
-    _check_settings(norm, sparse, probability, n)
+    limits = _Limits(immutable, increase_only, decrease_only, ranges, scale, costs, steps, X)
+    return _asked(model, x, target, norm, sparse, probability, limits).best()
+
+
+def counterfactuals(
+    model: GeometricMixture,
+    x: Any,
+    target: Any = None,
+    *,
+    n: int = 3,
+    immutable: Any = (),
+    increase_only: Any = (),
+    decrease_only: Any = (),
+    ranges: Mapping[Any, Any] | None = None,
+    norm: str = "l2",
+    sparse: int | str | None = "auto",
+    scale: Mapping[Any, float] | None = None,
+    costs: Mapping[Any, float] | None = None,
+    steps: Mapping[Any, float | None] | None = None,
+    probability: float | None = None,
+    X: Any = None,
+) -> Counterfactuals:
+    """Up to ``n`` counterfactuals that change different sets of columns, nearest first.
+
+    The other parameters are those of ``counterfactual``.
+    """
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise ValueError(f"Got n={n!r}; expected an integer of at least 1.")
+    limits = _Limits(immutable, increase_only, decrease_only, ranges, scale, costs, steps, X)
+    question = _asked(model, x, target, norm, sparse, probability, limits)
+    return Counterfactuals(_diverse(question, question.best(), n))
+
+
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """The user's constraints, as given."""
+
+    immutable: Any
+    increase_only: Any
+    decrease_only: Any
+    ranges: Mapping[Any, Any] | None
+    scale: Mapping[Any, float] | None
+    costs: Mapping[Any, float] | None
+    steps: Mapping[Any, float | None] | None
+    X: Any
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """A task, the classes that may be reached, and what its answer repeats."""
+
+    task: _Task
+    targets: list[int]
+    norm: str
+    now: int
+    target: Any
+
+    def best(self) -> Counterfactual:
+        return _best(self.task, self.targets, self.norm, self.now, self.target)
+
+
+def _asked(
+    model: GeometricMixture,
+    x: Any,
+    target: Any,
+    norm: str,
+    sparse: int | str | None,
+    probability: float | None,
+    limits: _Limits,
+) -> _Question:
+    _check_settings(norm, sparse, probability)
     form = _form(model)
     row = encoded_row(model, x)
     free = read_constraints(
         model,
-        unit_sizes(model, form, scale),
+        unit_sizes(model, form, limits.scale),
         row,
-        immutable=immutable,
-        increase_only=increase_only,
-        decrease_only=decrease_only,
-        ranges=ranges,
-        costs=costs,
-        steps=column_steps(model, row, X, steps),
+        immutable=limits.immutable,
+        increase_only=limits.increase_only,
+        decrease_only=limits.decrease_only,
+        ranges=limits.ranges,
+        costs=limits.costs,
+        steps=column_steps(model, row, limits.X, limits.steps),
     )
     now = int(model.answer("class_scores", row[None, :])[0].argmax())
     wanted = [class_code(model, target)] if target is not None else None
     targets = wanted or [code for code in range(len(model.classes)) if code != now]
     task = _Task(model, form, row, free, NORMS[norm], sparse, probability)
-    first = _best(task, targets, norm, now, target)
-    if n == 1:
-        return first
-    return Counterfactuals(_diverse(task, first, targets, norm, now, target, n))
+    return _Question(task, targets, norm, now, target)
 
 
-def _check_settings(norm: str, sparse: Any, probability: Any, n: Any) -> None:
+def _check_settings(norm: str, sparse: Any, probability: Any) -> None:
     if norm not in NORMS:
         raise ValueError(f"Got norm={norm!r}; expected one of {list(NORMS)}.")
     is_count = isinstance(sparse, (int, np.integer)) and sparse >= 1
@@ -244,8 +309,6 @@ def _check_settings(norm: str, sparse: Any, probability: Any, n: Any) -> None:
         )
     if probability is not None and not 0.0 < probability < 1.0:
         raise ValueError(f"Got probability={probability!r}; expected one between 0 and 1.")
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"Got n={n!r}; expected an integer of at least 1.")
 
 
 def _form(model: GeometricMixture) -> Additive | None:
@@ -379,16 +442,9 @@ def _cells(task: _Task, row: FloatArray) -> dict[str, Any]:
     return cells
 
 
-def _diverse(
-    task: _Task,
-    first: Counterfactual,
-    targets: list[int],
-    norm: str,
-    now: int,
-    target: Any,
-    n: int,
-) -> tuple[Counterfactual, ...]:
+def _diverse(question: _Question, first: Counterfactual, n: int) -> tuple[Counterfactual, ...]:
     """Up to n answers: each next one may not change a column that an earlier one needs."""
+    task = question.task
     found, barred = [first], [frozenset(first.changes)]
     names = list(task.model.columns)
     tried: list[frozenset[str]] = []
@@ -400,7 +456,7 @@ def _diverse(
                 continue
             tried.append(fixed)
             free = task.free.only(task.row, [j for j, one in enumerate(names) if one not in fixed])
-            other = _best(replace(task, free=free), targets, norm, now, target)
+            other = replace(question, task=replace(task, free=free)).best()
             is_new = all(set(other.changes) != set(one.changes) for one in found)
             if other.status == "found" and is_new:
                 found.append(other)
