@@ -2,13 +2,16 @@
 Monotone and other constraints
 ==============================
 
-A longer loan must never look safer to the model, whatever the rest of the application says.
-geomix can guarantee that for every possible row.
+More education must never lower the predicted probability of a high income, whatever the rest of the
+row looks like. geomix can guarantee that for every possible row.
 """
 
 # %%
 # Without a constraint
 # --------------------
+# ``check_monotone`` proves whether the wanted directions hold for every row, finds a row where
+# they do not, or says that it cannot tell. Without a constraint they may hold, but nothing
+# guarantees it.
 
 import pandas as pd
 from sklearn.metrics import log_loss
@@ -16,18 +19,18 @@ from sklearn.model_selection import train_test_split
 
 from geomix import GeometricMixtureClassifier
 
-credit = pd.read_csv("data/credit.csv")
+adult = pd.read_csv("data/adult.csv.gz")
 X, X_test, y, y_test = train_test_split(
-    credit.drop(columns="risk"),
-    credit["risk"],
-    test_size=0.4,
-    stratify=credit["risk"],
+    adult.drop(columns="income"),
+    adult["income"],
+    test_size=0.3,
+    stratify=adult["income"],
     random_state=0,
 )
 settings = {"lift": "spline", "n_planes": 1, "random_state": 0}
 free = GeometricMixtureClassifier(**settings).fit(X, y)
 
-wanted = {"duration": {"bad": 1}, "credit_amount": {"bad": 1}, "age": {"bad": -1}}
+wanted = {name: {">50K": 1} for name in ("education_num", "hours_per_week", "capital_gain")}
 print(free.model_.check_monotone(wanted, X_test))
 
 # %%
@@ -47,15 +50,15 @@ for name, clf in (("free", free), ("monotone", bound)):
     print(f"{name:9s} accuracy {clf.score(X_test, y_test):.3f}, log-loss {log_loss(y_test, P):.3f}")
 
 # %%
-# The two curves of ``duration``:
+# The two curves of ``hours_per_week``:
 
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for name, clf, colour in (("free", free, "#999999"), ("monotone", bound, "#0072B2")):
-    curve = clf.model_.explain_global(X_test, y_test).curve("duration")
-    ax.plot(curve.x, curve.values[0] - curve.values[1], label=name, color=colour)
-ax.set(xlabel="duration in months", ylabel="contribution to the log-odds of bad")
+    curve = clf.model_.explain_global(X_test, y_test).curve("hours_per_week")
+    ax.plot(curve.x, curve.values[1] - curve.values[0], label=name, color=colour)
+ax.set(xlabel="hours per week", ylabel="contribution to the log-odds")
 ax.legend()
 # %%
 # Other constraints
@@ -70,7 +73,7 @@ ax.legend()
 #
 # Here is the most restricted model: one straight plane per class over five columns.
 
-few = ["checking_status", "duration", "credit_amount", "savings_status", "age"]
+few = ["age", "education_num", "hours_per_week", "capital_gain", "marital_status"]
 small = GeometricMixtureClassifier(
     lift="linear", n_planes=1, monotonic_cst=wanted, random_state=0
 ).fit(X[few], y)
