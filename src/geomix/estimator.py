@@ -77,18 +77,21 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     ----------
     n_planes : "auto", "silhouette", int or dict, default="auto"
         Planes per class: a number for all classes, or a dict of class label to number.
-        "silhouette" takes the number of clusters with the best silhouette. "auto" tries that,
-        one plane, and for splines 4, 12 and 32, and keeps the best on held-out rows.
+        "silhouette" takes the number of clusters with the best silhouette. "auto" tries one
+        plane and several, up to ``max_planes``, on held-out rows.
     preset : {"readable", "accurate", "fast"}, default="readable"
-        What the choice aims at: a model that a person can read, the lowest log-loss, or a short
-        fit. Every other parameter overrides its part of the preset.
+        What the choice aims at: "readable", the simplest model within the noise, of linear or
+        spline planes; "accurate", the lowest log-loss, with many planes, kernels and ensembles;
+        "fast", no search, one spline plane per class. Other parameters override their part.
     max_planes : "auto" or int, default="auto"
-        Largest number of planes per class that is tried.
+        Largest number of planes per class that is tried. "auto" is 12 for linear planes, and
+        for spline planes 4 ("readable") or 32 ("accurate"); 1 with "fast".
     lift : {"auto", "linear", "spline", "fourier"} or tuple of them, default="auto"
         Features of the planes: the columns themselves, a curve over each column, or random
         Fourier features of a Gaussian kernel. "auto" and a tuple choose on held-out rows.
     max_interactions : "auto" or int, default="auto"
-        Largest number of named pairs of columns with a joint effect (spline lift).
+        Largest number of named pairs of columns with a joint effect (spline lift). "auto" is
+        10. Models with pairs have no exact geometry (counterfactuals, certificates): 0 avoids it.
     l2 : "auto" or float, default="auto"
         Penalty on squared weights. "auto" chooses it on held-out rows.
     shrink_to_mean : "auto" or float, default="auto"
@@ -99,7 +102,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         column, by its importance. "auto" tries both where ``l2`` is "auto".
     n_members : "auto" or int, default="auto"
         Size of the ensemble: models trained on different parts of the rows, whose scores are
-        averaged. "auto" is 8 for several spline planes up to 20,000 rows, otherwise 1.
+        averaged. "auto" is 8 for several spline planes up to 20,000 rows with
+        ``preset="accurate"``, otherwise 1.
     categorical_features : None, or list of str, int or bool, default=None
         Columns of categories besides those of a categorical or text type: names, positions or a
         mask. Name integer codes here, which are numbers otherwise.
