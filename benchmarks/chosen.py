@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from geomix import GeometricMixtureClassifier
+from geomix.core.spline_parts import PairPart
 
 
 def describe_geomix(clf: GeometricMixtureClassifier) -> str:
-    """The lift and penalty that won, and the planes per class."""
-    parts = [clf.model_.lift.kind]
-    for trial in clf.history_.trials:
-        if trial.chosen:
-            parts += [] if trial.gamma_factor is None else [f"gamma x{trial.gamma_factor:g}"]
-            parts += [f"l2 {trial.l2:.0e}"]
-    planes = "+".join(str(count) for count in clf.n_planes_)
-    return " ".join([*parts, f"T {clf.model_.temperature:.2f}", f"planes {planes}"])
+    """The family that won, planes per class, pairs and temperature."""
+    planes, choice = clf.model_.planes, clf.history_.choice
+    pairs = sum(isinstance(part, PairPart) for part in getattr(clf.model_.lift, "parts", ()))
+    family = choice.chosen.family if choice else clf.model_.lift.kind
+    counts = "+".join(str(count) for count in planes.planes_per_member)
+    members = f" members {planes.n_members}" if planes.n_members > 1 else ""
+    return f"{family} planes {counts}{members} pairs {pairs} T {clf.model_.temperature:.2f}"

@@ -1,4 +1,4 @@
-"""geomix with all defaults, on the raw frame."""
+"""geomix with all defaults, which is the preset "readable", on the raw frame."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ NEEDS = ("geomix", "sklearn")
 
 
 def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
-    from chosen import describe_geomix
+    from peers._geomix import fit_preset
 
-    from geomix import GeometricMixtureClassifier
-
-    model = GeometricMixtureClassifier(random_state=seed).fit(X, y)
-    return model, describe_geomix(model)
+    return fit_preset(X, y, seed, "readable")

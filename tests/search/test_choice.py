@@ -12,8 +12,9 @@ from sklearn.metrics import log_loss
 from geomix import GeometricMixtureClassifier, InvalidParameterError, estimator
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.spline_parts import PairPart
-from geomix.search import cost, race, splits
+from geomix.search import constants, cost, splits
 from geomix.search.candidates import AXES, Candidate, Range
+from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
 from geomix.search.race import simplest_level_with_best
 from geomix.search.trials import Measured
@@ -362,8 +363,7 @@ def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkey
 @pytest.fixture
 def few_are_many(monkeypatch):
     """A thousand rows are so many that some are held out for calibration, and which they are."""
-    monkeypatch.setattr(splits, "ROWS_TO_HOLD_OUT_FOR_CALIBRATION", 1000)
-    monkeypatch.setattr(splits, "SHARE_FOR_CALIBRATION", 0.2)
+    monkeypatch.setattr(splits, "CALIBRATION", Calibration(1000, 0.2, 10_000))
     held_out = []
 
     def split(y, fraction, rng):
@@ -470,8 +470,5 @@ def test_noise_does_not_make_curves_change_direction():
     assert sum(changes[1:]) <= 3
 
 
-def test_the_race_drops_and_prefers_by_one_rule():
-    assert race.paired is not None
-    constants = vars(__import__("geomix.search.constants", fromlist=["x"]))
-    names = [name for name in constants if name.isupper()]
-    assert len(names) <= 24
+def test_the_constants_of_the_choice_are_few_and_in_one_table():
+    assert len([name for name in vars(constants) if name.isupper()]) <= 20

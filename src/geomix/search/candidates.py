@@ -9,21 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from geomix.search.constants import GAMMA_FACTOR, KNOTS, L2, SHRINKAGE
 from geomix.training.parameter_checks import MOST_KNOTS
 from geomix.training.settings import Settings
 
-# The penalty that each lift starts from, and its range. Fourier features are bounded by one,
-# standardised columns are not, so their weights live on different scales.
-DEFAULT_L2 = {"linear": 1e-4, "spline": 1e-3, "fourier": 1e-5}
-L2_RANGE = {"linear": (1e-6, 1e-1), "spline": (1e-6, 1.0), "fourier": (1e-7, 1e-2)}
-# Knots of a curve: where one plane starts, and the range; several planes share the detail.
-KNOTS_OF_ONE_PLANE, KNOTS_OF_SEVERAL_PLANES = 64, 32
-FEWEST_KNOTS = 16
-MOST_KNOTS_OF_SEVERAL_PLANES = 64
-# Kernel widths, as factors of the one that the median distance suggests, in steps of four.
-GAMMA_STEP, GAMMA_FACTOR_RANGE = 4.0, (1 / 16, 64.0)
-# Share of the penalty that is taken off the mean plane of a class, so that planes shrink to it.
-SHRINKAGE = 0.9
+GAMMA_STEP = 4.0
 
 
 @dataclass(frozen=True)
@@ -82,12 +72,14 @@ def default_candidate(
     """The candidate of a lift before anything has been measured."""
     n_knots = None
     if lift == "spline":
-        wanted = KNOTS_OF_ONE_PLANE if settings.n_knots == "auto" else int(settings.n_knots)
+        wanted = (
+            int(KNOTS["one plane"].start) if settings.n_knots == "auto" else int(settings.n_knots)
+        )
         n_knots = min(wanted, most_knots)
     return Candidate(
         lift,
-        DEFAULT_L2[lift] if settings.l2 == "auto" else float(settings.l2),
-        1.0 if lift == "fourier" else None,
+        L2[lift].start if settings.l2 == "auto" else float(settings.l2),
+        GAMMA_FACTOR.start if lift == "fourier" else None,
         n_planes,
         0.0 if settings.shrink_to_mean == "auto" else float(settings.shrink_to_mean),
         n_knots,
@@ -106,7 +98,7 @@ class Range:
 
 
 def with_l2(candidate: Candidate, l2: float) -> Candidate:
-    low, high = L2_RANGE[candidate.lift]
+    low, high = L2[candidate.lift].low, L2[candidate.lift].high
     # Six digits: 1e-6 * 10 is then 1e-5, and not a neighbour of it.
     return replace(candidate, l2=float(f"{min(max(l2, low), high):.6g}"))
 
@@ -134,9 +126,10 @@ def _step_l2(factor: float) -> Callable[[Candidate, bool, Range], Candidate | No
 def _step_knots(candidate: Candidate, up: bool, within: Range) -> Candidate | None:
     if candidate.n_knots is None or within.settings.n_knots != "auto":
         return None
-    most = MOST_KNOTS if (candidate.n_planes or 1) == 1 else MOST_KNOTS_OF_SEVERAL_PLANES
+    axis = KNOTS["one plane" if (candidate.n_planes or 1) == 1 else "several planes"]
     wanted = candidate.n_knots * 2 if up else candidate.n_knots // 2
-    n_knots = min(max(wanted, min(FEWEST_KNOTS, candidate.n_knots)), most, within.most_knots)
+    least, most = min(int(axis.low), candidate.n_knots), max(int(axis.high), candidate.n_knots)
+    n_knots = min(max(wanted, least), most, within.most_knots)
     changes = n_knots != candidate.n_knots
     return with_knots(candidate, n_knots, within.settings) if changes else None
 
@@ -145,8 +138,8 @@ def _step_gamma(candidate: Candidate, up: bool, within: Range) -> Candidate | No
     if candidate.gamma_factor is None or within.settings.gamma != "auto":
         return None
     factor = candidate.gamma_factor * (GAMMA_STEP if up else 1.0 / GAMMA_STEP)
-    low, high = GAMMA_FACTOR_RANGE
-    return replace(candidate, gamma_factor=factor) if low <= factor <= high else None
+    is_within = GAMMA_FACTOR.low <= factor <= GAMMA_FACTOR.high
+    return replace(candidate, gamma_factor=factor) if is_within else None
 
 
 def _toggle_adaptive(candidate: Candidate, up: bool, within: Range) -> Candidate | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from geomix.search.candidates import (
-    KNOTS_OF_SEVERAL_PLANES,
-    SHRINKAGE,
     Candidate,
     default_candidate,
     with_knots,
 )
+from geomix.search.constants import KNOTS, SHRINKAGE
 from geomix.training.settings import Settings
 
 
@@ -49,12 +48,9 @@ class Family:
 
 def _for_several_planes(start: Candidate, settings: Settings, *, fewer_knots: bool) -> Candidate:
     """The penalty of one plane, fewer knots, planes that shrink to their mean."""
-    if (
-        fewer_knots
-        and settings.n_knots == "auto"
-        and (start.n_knots or 0) > KNOTS_OF_SEVERAL_PLANES
-    ):
-        start = with_knots(start, KNOTS_OF_SEVERAL_PLANES, settings)
+    n_knots = int(KNOTS["several planes"].start)
+    if fewer_knots and settings.n_knots == "auto" and (start.n_knots or 0) > n_knots:
+        start = with_knots(start, n_knots, settings)
     if settings.shrink_to_mean == "auto":
         start = replace(start, shrink_to_mean=SHRINKAGE)
     if settings.adaptive_penalty == "auto" and settings.l2 == "auto":

@@ -2,8 +2,8 @@
 
 Readable models lose the planes that a class does not need (``training/spare_planes.py``) and the
 small changes of direction of their curves (``training/calm_curves.py``). How calm, and the
-temperature, are decided on validation rows: the winner is trained once more on each of
-``CHECK_FOLDS`` folds, or on the last rung of the race where that would exceed the budget.
+temperature, are decided on validation rows: the winner is trained once more on five folds, or on
+the last rung of the race where that would take too long.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.search.candidates import Candidate
+from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES
 from geomix.training.adaptive_penalty import part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units
 from geomix.training.history import Record
@@ -26,10 +27,6 @@ from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
-
-# Planes that others start from, or that measure importance, need not have converged.
-ITERATIONS_OF_FIRST_PLANES = 50
-
 
 # The model that measures the importance of columns, and on whose residuals pairs are screened.
 PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)

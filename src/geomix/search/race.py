@@ -110,10 +110,10 @@ class Race:
             runner.verdict = OVER_BUDGET
             return
         runner.best = best
-        if not self._has_a_chance(runner):
-            return
         for axis in axes:
             self._walk(axis, runner)
+            if not self._has_a_chance(runner):
+                return
 
     def _start(self, runner: Runner) -> Candidate | None:
         fold = self.folds[0]
@@ -192,14 +192,11 @@ class Race:
             raise RaceIsOver("time_limit: its share for the choice was used up")
 
     def _has_a_chance(self, runner: Runner) -> bool:
-        """Whether a family is worth walking: level with its parent, or with the best of all."""
+        """Whether a family is worth walking further: not behind the family it started from."""
         parent = self._parent(runner)
-        rival = self.best if parent is None else parent.best
-        if rival is None or runner.best is None or runner.best is rival:
+        if parent is None or parent.best is None or runner.best is None:
             return True
-        n_errors = ERRORS_TO_DROP if parent is None else 0.0
-        margin = MARGIN_TO_DROP * rival.loss * (1.0 if parent is not None else 5.0)
-        return paired(runner.best, rival).is_within(n_errors, margin)
+        return runner.best.loss <= (1.0 + MARGIN_TO_DROP) * parent.best.loss
 
     def _drop_what_is_behind(self) -> None:
         best = self.best

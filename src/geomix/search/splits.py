@@ -16,16 +16,12 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.search.candidates import Candidate
 from geomix.search.constants import (
-    CHECK_FOLDS,
+    CALIBRATION,
+    ENSEMBLE,
     FEWEST_ROWS_TO_HOLD_OUT,
     FOLDS_UP_TO,
-    MEMBERS,
-    MOST_FOR_CALIBRATION,
     MOST_OPERATIONS,
-    MOST_ROWS_FOR_ENSEMBLE,
     ROWS_PER_RUNG,
-    ROWS_TO_HOLD_OUT_FOR_CALIBRATION,
-    SHARE_FOR_CALIBRATION,
 )
 from geomix.search.folds import Fold
 from geomix.table.row_views import is_dense
@@ -82,7 +78,7 @@ class Task:
         """Whether some rows are held out of the final training, to calibrate it."""
         settings = self.settings
         alone = settings.n_members in ("auto", 1) and settings.early_stopping == "off"
-        is_large = len(self.rows) > ROWS_TO_HOLD_OUT_FOR_CALIBRATION
+        is_large = len(self.rows) > CALIBRATION.from_rows
         return self.refit and settings.calibrate and alone and is_large
 
     @property
@@ -179,7 +175,7 @@ class Folds:
         """The rows of the final training."""
         task = self.task
         if task.holds_out_for_calibration:
-            share = min(SHARE_FOR_CALIBRATION, MOST_FOR_CALIBRATION / len(task.rows))
+            share = min(CALIBRATION.share, CALIBRATION.most / len(task.rows))
             train, valid = stratified_split(task.rows.y, share, stream(task.seed, "spared"))
         elif task.refit or not self.splits:
             return Fold(task.prepared(task.rows, task.valid))
@@ -211,10 +207,11 @@ class Folds:
             return []
         if len(self.splits) > 1:
             return self.cross_validation(len(self.splits))
+        n_folds = min(FOLDS_UP_TO.values())
         most = MOST_OPERATIONS[task.settings.preset] / 20.0
-        if len(task.rows) > ROWS_PER_RUNG[-1] or CHECK_FOLDS * operations > most:
+        if len(task.rows) > ROWS_PER_RUNG[-1] or n_folds * operations > most:
             return [self.sample(ROWS_PER_RUNG[-1])]
-        splits = stratified_folds(task.rows.y, CHECK_FOLDS, stream(task.seed, "check"))
+        splits = stratified_folds(task.rows.y, n_folds, stream(task.seed, "check"))
         return [
             Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
             for train, valid in splits
@@ -226,8 +223,8 @@ class Folds:
         task, settings = self.task, self.task.settings
         wanted = settings.n_members
         if wanted == "auto":
-            few = len(task.rows) <= MOST_ROWS_FOR_ENSEMBLE
-            wanted = MEMBERS if settings.preset == "accurate" and few else 1
+            few = len(task.rows) <= ENSEMBLE.most_rows
+            wanted = ENSEMBLE.members if settings.preset == "accurate" and few else 1
         if candidate.lift != "spline" or not task.refit or wanted == 1:
             return []
         if settings.n_members == "auto" and self.final.preparation.is_one_plane(candidate.n_planes):

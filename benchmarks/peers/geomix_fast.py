@@ -1,0 +1,14 @@
+"""geomix with the preset "fast", on the raw frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+NAME = "geomix, fast"
+NEEDS = ("geomix", "sklearn")
+
+
+def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
+    from peers._geomix import fit_preset
+
+    return fit_preset(X, y, seed, "fast")
