@@ -16,6 +16,7 @@ EXAMPLES = """\
   geomix fit train.csv --target y -o m.geomix --test 0.2
   geomix fit train.parquet --target y -o m.geomix --test test.parquet --id customer --drop notes
   geomix fit - --target y -o m.geomix --set lift=spline --set n_planes=4 < train.csv
+  geomix fit train.csv --target y -o m.geomix --preset accurate
   geomix fit train.csv -o m.geomix --config recipe.toml
   geomix fit 'parts/*.csv.gz' --target y -o m.geomix --stream --test 0.1
 """
@@ -63,6 +64,11 @@ def add(commands: Any) -> None:
         metavar="KEY=VALUE",
         help="a parameter of GeometricMixtureClassifier or Recipe: lift=linear (repeatable)",
     )
+    parser.add_argument(
+        "--preset",
+        choices=("readable", "accurate", "fast"),
+        help="what the model is for: reading (default), accuracy, or a quick fit without choice",
+    )
     parser.add_argument("--paper", action="store_true", help="use the settings of the paper")
     parser.add_argument(
         "--single", action="store_true", help="store numbers as float32, in half the memory"
@@ -103,6 +109,8 @@ def merged_options(arguments: Any, defaults: dict[str, Any]) -> Any:
         **configured.get("parameters", {}),
         **options.key_value_pairs(merged["set"], "--set"),
     }
+    if merged["preset"] is not None:
+        merged["parameters"]["preset"] = merged["preset"]
     for name in ("target", "output"):
         if merged[name] is None:
             raise usage_error(f"the option --{name} is required")

@@ -25,6 +25,7 @@ from geomix.report.metrics import Evaluation, evaluate
 from geomix.report.sample import control_facts
 from geomix.report.words import summary
 from geomix.table.printing import plain
+from geomix.training.choice import HEADINGS
 
 MOST_CARDS = 24
 MOST_CARDS_OF_A_CLASS = 4
@@ -61,6 +62,8 @@ def facts(
         "summary": summary(model, told, quality, float(asked.P.max(axis=1).mean())),
         "was_trained_on_as_many": (model.training or {}).get("n_rows") == len(asked.y),
         "about": _about(model),
+        "choice": (model.training or {}).get("choice"),
+        "choice_headings": HEADINGS,
         "classes": [str(label) for label in model.classes.tolist()],
         "metrics": [asdict(metric) for metric in quality.metrics],
         "reliability": pictures.reliability_picture(quality.reliability),

@@ -58,7 +58,7 @@ ITERATIONS_OF_FIRST_PLANES = 50
 # The race may count this many operations for each cell and class of its largest rung ...
 OPERATIONS_PER_CELL = 150_000
 # ... and at most so many in all (about 20 s of one core for "readable"), by preset.
-MOST_OPERATIONS = {"readable": 5e10, "accurate": 1.5e11, "fast": 5e10}
+MOST_OPERATIONS = {"readable": 3e10, "accurate": 1e11, "fast": 3e10}
 
 # --- where the axes start and end ---
 

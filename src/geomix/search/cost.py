@@ -1,6 +1,8 @@
 """The cost of a trial, counted and not timed, so that the choice is the same on every machine.
 
-    operations = training rows x features x planes x iterations x folds
+    operations = training rows x (features + 16) x planes x iterations x folds
+
+where 16 stands for the exponentials of pooling each plane.
 
 A budget is proportional to the table: ``OPERATIONS_PER_CELL`` for each cell and class of the
 largest rung, and never more than ``MOST_OPERATIONS``.
@@ -20,6 +22,9 @@ from geomix.search.constants import (
 from geomix.search.folds import Fold
 from geomix.search.splits import Folds
 from geomix.training.settings import Settings
+
+
+POOLING = 16  # what pooling a plane costs, in multiplications
 
 
 @dataclass
@@ -54,4 +59,5 @@ def operations(
         "fourier": 2 * preparation.n_frequencies,
     }[candidate.lift]
     n_planes = preparation.n_planes_of(candidate.n_planes)
-    return float(fold.n_train) * n_features * n_planes * n_iter * len(folds)
+    per_plane = n_features + POOLING
+    return float(fold.n_train) * per_plane * n_planes * n_iter * len(folds)

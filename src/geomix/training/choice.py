@@ -65,6 +65,10 @@ class Choice:
         ended = f" The race ended early: {self.ended}." if self.ended else ""
         return "; ".join([text, *others]) + "." + ended
 
+    def as_lists(self) -> list[list[Any]]:
+        """The table as plain values, with ``HEADINGS``: what a model keeps of it."""
+        return [list(row) for row in self._table().rows]
+
     def __str__(self) -> str:
         return f"{self._table()}\n{self.sentence}" if self else self.sentence
 

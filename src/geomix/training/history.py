@@ -130,6 +130,8 @@ def training_facts(
     if chosen is not None:
         # The penalty of the final training: a trial on fewer rows has a larger one.
         facts["l2"], facts["valid_loss"] = _plain(history.l2), _plain(chosen.valid_loss)
+    if history.choice:
+        facts["choice"] = history.choice.as_lists()
     return facts
 
 
