@@ -58,7 +58,7 @@ ITERATIONS_OF_FIRST_PLANES = 50
 # The race may count this many operations for each cell and class of its largest rung ...
 OPERATIONS_PER_CELL = 150_000
 # ... and at most so many in all (about 20 s of one core for "readable"), by preset.
-MOST_OPERATIONS = {"readable": 3e10, "accurate": 1e11, "fast": 3e10}
+MOST_OPERATIONS = {"readable": 2e10, "accurate": 8e10, "fast": 2e10}
 
 # --- where the axes start and end ---
 
@@ -86,8 +86,8 @@ SHRINKAGE = 0.9
 
 # --- finishing a readable model ---
 
-# Changes of direction of a curve that may be removed (log-odds), the largest first ...
-CALM_TOLERANCES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
+# Changes of direction of a curve that may be removed (log-odds), raised step by step ...
+CALM_TOLERANCES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 # ... while the validation loss rises by at most this share.
 CALM_PRICE = 0.002
 
