@@ -14,7 +14,7 @@ from geomix import GeometricMixtureClassifier
 from geomix.core.planes import Planes, class_starts
 from geomix.export.sql import literal, number, quoted, to_sql
 
-NAMES = [name for name in MAKERS if "fourier" not in name and "pairs" not in name]
+NAMES = [name for name in MAKERS if "fourier" not in name]
 
 
 def cells_of(model, rows):
@@ -136,8 +136,6 @@ def test_many_columns_are_not_too_deep_for_a_database(engine):
 def test_what_has_no_sql_form_is_refused_with_a_remedy():
     with pytest.raises(ValueError, match=r"Fourier.*lift='spline'"):
         to_sql(case("fourier").model, "t")
-    with pytest.raises(ValueError, match="Pairs"):
-        to_sql(case("spline pairs").model, "t")
     with pytest.raises(ValueError, match="dialect='oracle'"):
         to_sql(case("linear").model, "t", dialect="oracle")
     with pytest.raises(ValueError, match="_geomix_"):

@@ -20,6 +20,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from geomix.arrays import FloatArray
 from geomix.explain.column_terms import CurveTerm, LevelTerm, LineTerm, PairTerm
 from geomix.export.tables import ModelTables, model_tables
@@ -70,9 +72,11 @@ def to_sql(
     cells = {f"x{j}": _cell(facts.columns[j], dialect) for j in _used_columns(facts)}
     function, computed_first = DIALECTS[dialect]
     greatest = _greatest(function)
+    grids = {"grids": (_pair_cells(facts), _own("cells"))} if _pairs(facts) else {}
     stages = {
         "cells": (cells, f"{quoted(source)} AS {_own('rows')}"),
-        "planes": (_plane_columns(facts), _own("cells")),
+        **grids,
+        "planes": (_plane_columns(facts), _own("grids" if grids else "cells")),
         "tops": (_top_columns(facts, greatest), _own("planes")),
         "scores": (_score_columns(facts), _own("tops")),
         "best": (_best_columns(facts, greatest), _own("scores")),
@@ -85,7 +89,8 @@ def to_sql(
         body = ",\n    ".join(listed or ["1 AS one"])
         steps.append(f"{_own(name)} {computed_first} (\n  SELECT\n    {body}\n  FROM {origin}\n)")
         # Only the planes read the cells.
-        carried = kept if name == "cells" else carried + [_own(one) for one in made]
+        is_cells = name in ("cells", "grids")
+        carried = kept if is_cells else carried + [_own(one) for one in made]
     answers = ",\n  ".join([*kept, *_answers(facts)])
     return "WITH " + ",\n".join(steps) + f"\nSELECT\n  {answers}\nFROM {_own('odds')}\n"
 
@@ -96,11 +101,9 @@ def _check_exportable(facts: ModelTables, keep: Sequence[str], dialect: str) -> 
             "A Fourier lift has no SQL form; export it to ONNX, C or JSON, or fit with "
             "lift='linear' or lift='spline'."
         )
-    if any(isinstance(term, PairTerm) for term in facts.terms):
-        raise ValueError("Pairs of columns have no SQL form; export to ONNX, C or JSON.")
     for term in facts.terms:
-        if isinstance(term, LevelTerm):
-            _check_one_kind(facts.columns[term.column])
+        for j in _columns_of(term):
+            _check_one_kind(facts.columns[j])
     for name in [*keep, *(column.name for column in facts.columns)]:
         if name.startswith(OWN):
             raise ValueError(
@@ -166,7 +169,44 @@ def _greatest(function: str) -> Callable[[list[str]], str]:
 
 
 def _used_columns(facts: ModelTables) -> list[int]:
-    return sorted({term.column for term in facts.terms if not isinstance(term, PairTerm)})
+    return sorted({j for term in facts.terms for j in _columns_of(term)})
+
+
+def _columns_of(term: Any) -> tuple[int, ...]:
+    return term.columns if isinstance(term, PairTerm) else (term.column,)
+
+
+def _pair_cells(facts: ModelTables) -> dict[str, str]:
+    """The cell of each pair's grid, counted row by row, beside the cells of the columns."""
+    made = {f"x{j}": _own(f"x{j}") for j in _used_columns(facts)}
+    for k, term in enumerate(_pairs(facts)):
+        first, second = (
+            _side(facts.columns[j], _own(f"x{j}"), cut, n)
+            for j, cut, n in zip(term.columns, term.cuts, term.shape, strict=True)
+        )
+        made[f"g{k}"] = f"({first}) * {term.shape[1]} + ({second})"
+    return made
+
+
+def _pairs(facts: ModelTables) -> list[PairTerm]:
+    return [term for term in facts.terms if isinstance(term, PairTerm)]
+
+
+def _side(column: Column, x: str, cut: FloatArray | None, n_cells: int) -> str:
+    """The cell along one side of a grid; the last one is for missing and unseen values."""
+    steps = [f"WHEN {x} IS NULL THEN {n_cells - 1}"]
+    if cut is None:
+        steps += [f"WHEN {x} = {literal(one)} THEN {i}" for i, one in enumerate(column.levels)]
+        unseen = len(column.levels) if column.has_other else n_cells - 1
+        return f"CASE {' '.join(steps)} ELSE {unseen} END"
+    steps += [f"WHEN {x} < {number(one)} THEN {i}" for i, one in enumerate(cut)]
+    return f"CASE {' '.join(steps)} ELSE {len(cut)} END"
+
+
+def _pair_values(term: PairTerm, k: int, plane: int) -> str:
+    values = term.values[:, plane]
+    steps = [f"WHEN {i} THEN {number(values[i])}" for i in np.flatnonzero(values).tolist()]
+    return f"CASE {_own(f'g{k}')} {' '.join(steps)} ELSE {number(0.0)} END" if steps else ""
 
 
 def _cell(column: Column, dialect: str) -> str:
@@ -185,7 +225,9 @@ def _cell(column: Column, dialect: str) -> str:
 def _plane_columns(facts: ModelTables) -> dict[str, str]:
     made = {}
     for plane in range(facts.n_planes):
-        terms = [_term(term, facts.columns[term.column], plane) for term in facts.terms]  # type: ignore[union-attr]
+        alone = [term for term in facts.terms if not isinstance(term, PairTerm)]
+        terms = [_term(term, facts.columns[term.column], plane) for term in alone]
+        terms += [_pair_values(term, k, plane) for k, term in enumerate(_pairs(facts))]
         made[f"z{plane}"] = _sum([number(facts.bias[plane]), *(text for text in terms if text)])
     return made
 
