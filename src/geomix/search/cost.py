@@ -23,7 +23,6 @@ from geomix.search.folds import Fold
 from geomix.search.splits import Folds
 from geomix.training.settings import Settings
 
-
 POOLING = 16  # what pooling a plane costs, in multiplications
 
 
