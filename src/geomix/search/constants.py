@@ -86,10 +86,10 @@ SHRINKAGE = 0.9
 
 # --- finishing a readable model ---
 
-# Changes of direction of a curve that may be removed (log-odds), raised step by step ...
+# Changes of direction of a curve that may be removed (log-odds) ...
 CALM_TOLERANCES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-# ... while the validation loss rises by at most this share.
-CALM_PRICE = 0.002
+# ... where the validation loss is within this share of the smallest one.
+CALM_PRICE = 0.001
 
 # --- ensembles, preset "accurate" only ---
 

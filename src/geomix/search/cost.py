@@ -1,8 +1,9 @@
 """The cost of a trial, counted and not timed, so that the choice is the same on every machine.
 
-    operations = training rows x (features + 16) x planes x iterations x folds
+    operations = (rows x (features + 16) + 40 x weights) x planes x iterations x folds
 
-where 16 stands for the exponentials of pooling each plane.
+with the weights of one plane; 16 stands for the exponentials of pooling a plane, 40 for what L-BFGS
+does with each weight (ten remembered steps).
 
 A budget is proportional to the table: ``OPERATIONS_PER_CELL`` for each cell and class of the
 largest rung, and never more than ``MOST_OPERATIONS``.
@@ -23,7 +24,8 @@ from geomix.search.folds import Fold
 from geomix.search.splits import Folds
 from geomix.training.settings import Settings
 
-POOLING = 16  # what pooling a plane costs, in multiplications
+POOLING, SOLVER = 16, 40  # multiplications for each row of a plane, and for each of its weights
+CELLS_PER_PAIR = 400  # of a typical grid
 
 
 @dataclass
@@ -52,11 +54,15 @@ def operations(
     multiply each of their features."""
     fold = folds[0]
     preparation = fold.preparation
+    n_columns = preparation.encoded.X.shape[1]
     n_features = {
-        "spline": preparation.encoded.X.shape[1] + candidate.n_pairs,
+        "spline": n_columns + candidate.n_pairs,
         "linear": preparation.linear.n_outputs,
         "fourier": 2 * preparation.n_frequencies,
     }[candidate.lift]
+    n_weights = n_features
+    if candidate.n_knots is not None:
+        n_weights = n_columns * candidate.n_knots + CELLS_PER_PAIR * candidate.n_pairs
     n_planes = preparation.n_planes_of(candidate.n_planes)
-    per_plane = n_features + POOLING
-    return float(fold.n_train) * per_plane * n_planes * n_iter * len(folds)
+    per_plane = float(fold.n_train) * (n_features + POOLING) + SOLVER * n_weights
+    return per_plane * n_planes * n_iter * len(folds)

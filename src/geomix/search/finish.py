@@ -74,15 +74,11 @@ def _calmest(
     weight: FloatArray,
     settings: Settings,
 ) -> Finish:
-    """The tolerance raised step by step while the validation loss stays within ``CALM_PRICE`` of
-    the plain one: a large tolerance that is level by luck is not reached."""
-    calmest = plain[0]
-    for tolerance in CALM_TOLERANCES:
-        found, loss = _calibrated(fits, tolerance, y, weight, settings)
-        if loss > (1.0 + CALM_PRICE) * plain[1]:
-            break
-        calmest = found
-    return calmest
+    """The largest tolerance whose validation loss is within ``CALM_PRICE`` of the smallest one."""
+    tried = [plain]
+    tried += [_calibrated(fits, one, y, weight, settings) for one in CALM_TOLERANCES]
+    best = min(loss for _, loss in tried)
+    return [found for found, loss in tried if loss <= (1.0 + CALM_PRICE) * best][-1]
 
 
 def _calibrated(
