@@ -49,7 +49,7 @@ def open_tables(paths: Sequence[Any], options: ReadOptions | None = None) -> Tab
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for k in range(3):
     ...     _ = (folder / f"{k}.csv").write_text(f"age,city\\n{k},Bern\\n")
-    >>> table = open_tables(matched(folder / "*.csv"))
+    >>> table = open_tables(expand_paths(folder / "*.csv"))
     >>> [block.columns["age"].to_pylist() for block in table.blocks({"age": "number"})]
     [[0.0], [1.0], [2.0]]
     """
