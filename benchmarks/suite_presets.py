@@ -85,7 +85,8 @@ def duels(results: Results, measured: list[str]) -> str:
         means = ground.means("log_loss")
         ours, theirs = (means[:, ground.models.index(one)] for one in (key, "ebm"))
         finished = np.isfinite(theirs)
-        won, lost = int((ours < theirs).sum()), int((ours > theirs).sum())
+        won = int((ours < theirs).sum() + (~finished).sum())
+        lost = int((ours > theirs).sum())
         ratio = np.exp(np.mean(np.log(ours[finished] / theirs[finished])))
         rows.append([PRESETS[key], f"{won} : {lost}", str(int((~finished).sum())), f"{ratio:.3f}"])
     head = ["preset", "won : lost", "EBM not finished", "log-loss ratio, geometric mean"]
