@@ -55,6 +55,17 @@ def test_single_is_a_fit_on_float32(run, tmp_path, rng):
     assert (tmp_path / "single.geomix").read_bytes() != (tmp_path / "double.geomix").read_bytes()
 
 
+def test_a_preset_is_that_of_the_estimator(trained, run, tmp_path):
+    given = [trained / "rows.csv", "--target", "kind", "--id", "id", "-o", tmp_path / "m.geomix"]
+    ran = run("fit", *given, "--preset", "fast")
+    assert ran.code == 0, ran.err
+    assert "Chosen: spline" in ran.out
+    assert geomix.load(tmp_path / "m.geomix").training["parameters"]["preset"] == "fast"
+    refused = run("fit", *given, "--preset", "quick")
+    assert refused.code == 2
+    assert "quick" in refused.err
+
+
 def test_paper_is_the_papers_recipe(trained, run, tmp_path):
     given = [trained / "rows.csv", "--target", "kind", "--id", "id", "-o", tmp_path / "m.geomix"]
     ran = run("fit", *given, "--paper", "--seed", "5", "--set", "max_iter=20", "--set", "pca=null")

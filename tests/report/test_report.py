@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -15,6 +16,7 @@ from chromium import Page, find_chromium
 from reading_models import fitted, mixed_table
 from saved_models import MAKERS, case, exported_rows
 from scipy.stats import binomtest
+from sklearn.datasets import load_wine
 
 import geomix.report
 from geomix import GeometricMixtureClassifier
@@ -393,3 +395,13 @@ def test_without_jinja_the_message_says_what_to_install(monkeypatch):
 def test_geomix_itself_does_not_load_jinja():
     code = "import sys, geomix; assert not {'jinja2', 'geomix.report'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_report_shows_the_price_of_readability():
+    X, y = load_wine(return_X_y=True)
+    clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
+    page = report_html(clf.model_, X, y)
+    assert "The price of readability" in page
+    assert all(one.family in page for one in clf.history_.choice.results)
+    alone = replace(clf.model_, training=None)
+    assert "The price of readability" not in report_html(alone, X, y)
