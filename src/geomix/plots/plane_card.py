@@ -53,7 +53,7 @@ class PlaneCardDisplay:
         member: int = 0,
         n_columns: int = N_COLUMNS,
     ) -> PlaneCardDisplay:
-        """The card of plane ``plane`` of class ``label`` (and of a committee's ``member``).
+        """The card of plane ``plane`` of class ``label`` (and of an ensemble's ``member``).
 
         X, y : rows and labels as in ``model.explain_global``
         """

@@ -68,7 +68,7 @@ class ReliabilityDisplay:
             name: reliability_curve(one.predict_proba(X), codes, n_bins, weight)
             for name, one in models.items()
         }
-        # Uneven weights tell less than as many even ones: the effective number of rows.
+        # The effective number of rows: (sum w)^2 / sum w^2.
         return cls(curves, n_rows=float(weight.sum() ** 2 / (weight @ weight)))
 
     @classmethod

@@ -98,15 +98,11 @@ def turning_points(values: FloatArray, tolerance: float) -> list[int]:
         if direction >= 0 and values[high] - value > tolerance:
             if direction > 0 or high > 0:
                 turns.append(high)
-            direction, low = -1, k
-            high = k
+            direction, high, low = -1, k, k
         elif direction <= 0 and value - values[low] > tolerance:
             if direction < 0 or low > 0:
                 turns.append(low)
-            direction, high = 1, k
-            low = k
-        elif direction > 0:
-            low = k if values[k] < values[low] else low
+            direction, high, low = 1, k, k
     return turns
 
 
