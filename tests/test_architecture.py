@@ -114,14 +114,24 @@ def test_native_code_has_one_door(module, door):
     assert who == {Path(door)}
 
 
-def test_the_core_never_imports_scikit_learn():
-    names = ", ".join(f"geomix.{name}" for name in CORE)
-    told = "print([name for name in sys.modules if name.split('.')[0] == 'sklearn'])"
+def loaded_by(statement):
+    """Which of these libraries a process has imported after the statement."""
+    heavy = "{'sklearn', 'scipy', 'pandas', 'pyarrow', 'matplotlib'}"
+    found = f"print(*sorted({heavy} & {{name.split('.')[0] for name in sys.modules}}))"
     ran = subprocess.run(
-        [sys.executable, "-c", f"import sys, {names}; {told}"],
+        [sys.executable, "-c", f"import sys; {statement}; {found}"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert ran.stdout == "[]\n"
+    return ran.stdout.split()
+
+
+def test_the_core_never_imports_scikit_learn():
+    names = ", ".join(f"geomix.{name}" for name in CORE)
+    assert "sklearn" not in loaded_by(f"import {names}")
+
+
+def test_loading_a_model_imports_neither_scikit_learn_nor_scipy():
+    assert loaded_by("import geomix; geomix.load, geomix.GeometricMixture") == []
 
 
 def test_dir_shows_the_public_names_only():

@@ -1,12 +1,13 @@
-"""L-BFGS on one flat array: SciPy's, which a callback can end."""
+"""L-BFGS on one flat array: SciPy's, which a callback can end.
+
+``scipy.optimize`` is imported by ``minimize``: a process that only answers does not need it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import Bounds
-from scipy.optimize import minimize as scipy_minimize
 
 from geomix.arrays import FloatArray
 
@@ -36,6 +37,9 @@ def minimize(
     iteration. ``on_iterate`` sees every accepted point and may raise ``Enough``. ``bounds`` are the
     lowest and highest values of every number, or None.
     """
+    from scipy.optimize import Bounds
+    from scipy.optimize import minimize as scipy_minimize
+
     last = start
 
     def remember(vector: FloatArray) -> None:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import DataQualityWarning, SchemaError
 from geomix.table.frames import cells_of, column_at, kind_of, names_and_types
+from geomix.table.sparse_rows import is_sparse
 
 LARGEST_EXACT_INTEGER = 2**53
 MOST_COLUMNS_NAMED = 5
@@ -44,7 +44,7 @@ class Labels:
 
 def check_integers(X: Any) -> None:
     """Warn of integers in a table of numbers that a float64 cannot represent."""
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         _check_sparse_integers(X)
     elif not isinstance(X, np.ndarray) or _largest_integer(X) > LARGEST_EXACT_INTEGER:
         for position, (name, dtype) in enumerate(names_and_types(X)):

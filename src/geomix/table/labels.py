@@ -1,7 +1,8 @@
 """Class labels as codes, and row and class weights as floats.
 
 Labels keep their type. Row weights are divided by a power of two, so that only their ratios matter.
-Invalid labels and weights are errors that name the row.
+Invalid labels and weights are errors that name the row. The two functions that need scikit-learn
+import it: a process that only loads a model does without.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ import reprlib
 from typing import Any
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
@@ -42,6 +41,8 @@ def _survives_fixed_width(label: Any) -> bool:
 
 def read_labels(y: Any) -> tuple[Any, IntArray]:
     """Distinct labels in sorted order, and the code of each row."""
+    from sklearn.utils.multiclass import check_classification_targets
+
     check_labels(y, "y")
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -91,6 +92,8 @@ def class_weight_factors(
     """
     if class_weight is None:
         return None
+    from sklearn.utils.class_weight import compute_class_weight
+
     if isinstance(class_weight, str) and class_weight == "balanced":
         has_rows = weight_by_class > 0
         shares = len(classes) * np.where(has_rows, weight_by_class, 1.0)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 import sklearn
 from sklearn.utils.validation import validate_data
 
@@ -64,18 +63,18 @@ def read_rows(
     ``table`` that was learnt.
     """
     X = _as_table(X, name)
-    names = None if scipy.sparse.issparse(X) else [column for column, _ in names_and_types(X)]
+    names = None if is_sparse(X) else [column for column, _ in names_and_types(X)]
     check_names_unique(names or [])
-    by_column = not scipy.sparse.issparse(X) and _is_mixed(estimator, X, schema)
+    by_column = not is_sparse(X) and _is_mixed(estimator, X, schema)
     if not by_column:
         check_integers(X)
-        if reset and scipy.sparse.issparse(X):
+        if reset and is_sparse(X):
             _refuse_dense_only(estimator, name)
     rows = _validated(estimator, X, reset, as_it_lies, skip_check_array=by_column)
     if by_column:
         wanted = getattr(estimator, "categorical_features", None)
         rows = _read_columns(X, _declared(wanted, X)) if reset else _encoded(schema, X)
-    elif scipy.sparse.issparse(rows):
+    elif is_sparse(rows):
         rows = _plain_csr(rows)
     return _checked(estimator, rows, name)
 
@@ -196,7 +195,7 @@ def _checked(estimator: Any, rows: Any, name: str) -> Any:
         missing = _counts_by_column(rows, np.isnan)
         infinite = _counts_by_column(rows, np.isinf)
     learns = getattr(estimator, "missing", "learn") == "learn"
-    if missing.any() and not (learns and not scipy.sparse.issparse(rows)):
+    if missing.any() and not (learns and not is_sparse(rows)):
         found = {names[j]: (int(missing[j]), n_rows) for j in np.flatnonzero(missing)}
         raise missing_error(found, name)
     if infinite.any():
@@ -216,7 +215,7 @@ def _count_odd(column: FloatArray | Labels) -> tuple[int, int]:
 
 def is_single(X: Any) -> bool:
     """Whether every column is float32, in any byte order."""
-    dtypes = [] if scipy.sparse.issparse(X) else [dtype for _, dtype in names_and_types(X)]
+    dtypes = [] if is_sparse(X) else [dtype for _, dtype in names_and_types(X)]
     kinds = {str(getattr(dtype, "name", dtype)) for dtype in dtypes}
     return kinds <= SINGLES and len(kinds) == 1
 
