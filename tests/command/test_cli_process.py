@@ -214,7 +214,7 @@ def test_a_signal_during_fit_ends_it_and_leaves_nothing(long_work, request, numb
     )
     request.addfinalizer(process.kill)  # it is endless, and must not outlive a failure
     assert "delimiter is ';'" in process.stderr.readline()  # the rows are read, the fit begins
-    assert has_worked(process, 1.0)
+    assert has_worked(process, 0.5)
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code

@@ -34,11 +34,11 @@ WEIGHED = {
 }
 
 
-def noisy_table(n_rows):
-    """Four columns that tell three classes apart, among sixty that tell nothing."""
+def noisy_table(n_rows, n_noise=60):
+    """Four columns that separate three classes, among others of noise."""
     made = {"n_redundant": 0, "n_classes": 3, "n_clusters_per_class": 1, "random_state": 1}
     X, y = make_classification(n_rows, 4, n_informative=4, **made)
-    return np.hstack([X, np.random.default_rng(0).standard_normal((n_rows, 60))]), y
+    return np.hstack([X, np.random.default_rng(0).standard_normal((n_rows, n_noise))]), y
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,8 @@ def test_an_adaptive_penalty_lets_a_curve_be_steep_where_the_classes_change(rng)
 
 
 @pytest.mark.parametrize("max_iter", [1, 30, 90])
-def test_the_uniform_first_training_is_watched_and_bounded(noisy, monkeypatch, max_iter):
+def test_the_uniform_first_training_is_watched_and_bounded(monkeypatch, max_iter):
+    noisy = noisy_table(400, n_noise=12)
     settings = {**WEIGHED, "n_planes": 2, "max_iter": max_iter, "tol": 1e-9}
     clf = classifier(**settings, lift="spline", n_members=1)
     seen = {"adapt": 0, "fit": 0}
@@ -191,9 +192,9 @@ def test_the_search_tries_both_penalties_and_records_them(noisy):
 
 
 @pytest.mark.parametrize("setting", [{"adaptive_penalty": False}, {"l2": 1e-3}])
-def test_the_penalty_is_uniform_where_set_or_where_l2_is_given(noisy, setting):
+def test_the_penalty_is_uniform_where_set_or_where_l2_is_given(setting):
     settings = {"lift": ("spline", "fourier"), "n_planes": 1, "random_state": 0}
-    clf = classifier(**settings, **setting).fit(*noisy)
+    clf = classifier(**settings, **setting).fit(*noisy_table(400, n_noise=8))
     assert not any(trial.adaptive for trial in clf.history_.trials)
     assert clf._training_state.units is None
 
@@ -217,7 +218,7 @@ def test_trials_with_an_adaptive_penalty_are_longer_on_the_last_rung_only(monkey
     if many_rows:
         monkeypatch.setattr(splits, "ROWS_PER_RUNG", (500, 1040))
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
-    clf = classifier(**settings).fit(*noisy_table(1300))
+    clf = classifier(**settings).fit(*noisy_table(1300, n_noise=10))
     last = max(trial.rung for trial in clf.history_.trials)
     assert last == int(many_rows)
 

@@ -12,14 +12,14 @@ import threading, time, numpy as np, scipy.sparse
 from geomix import GeometricMixtureClassifier, Recipe
 
 rng = np.random.default_rng(0)
-X, y = rng.standard_normal((60_000, 40)), rng.integers(0, 4, 60_000)
+X, y = rng.standard_normal((20_000, 40)), rng.integers(0, 4, 20_000)
 if {sparse}:
     X = scipy.sparse.csr_array(np.where(rng.random(X.shape) < 0.2, X, 0.0))
 recipe = Recipe(solver={solver!r}, tol=0.0, calibrate=False)
 clf = GeometricMixtureClassifier(4, lift="linear", l2=1e-6, max_iter=100_000, early_stopping="off",
                                  advanced=recipe)
-def announce():  # after a second of work: preparing these rows takes a fraction of it
-    end = time.process_time() + 1.0
+def announce():  # after half a second of work: preparing these rows takes a fraction of it
+    end = time.process_time() + 0.5
     while time.process_time() < end:
         time.sleep(0.02)
     print("training", flush=True)
