@@ -24,6 +24,7 @@ from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums, tree_sum
 from geomix.estimator import GeometricMixtureClassifier, routed
+from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.part_reader import PartReader, StoredRows
@@ -150,6 +151,7 @@ class DaskGeometricMixtureClassifier:
         if hasattr(X, "map_partitions"):
             import pandas
 
+            model_schema(model).check_names(list(X.columns))
             meta: Any = pandas.DataFrame(columns=classes, dtype=np.float64)
             if one_column:
                 meta = pandas.Series([], dtype=dtype)

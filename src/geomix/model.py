@@ -4,9 +4,9 @@
                                                          ->  soft-OR s  ->  p
 
 Only tables with categories are encoded, and only those and tables with missing values expanded.
-The estimator learns, the model answers: nothing here validates beyond shape, nothing here
-imports scikit-learn, and everything that reads a model (explanations, plots, exports) takes
-this object alone.
+The estimator learns, the model answers. Rows come in by ``table/known_rows.py``, which matches
+columns by name. Nothing here imports scikit-learn, and everything that reads a model
+(explanations, plots, exports) takes this object alone.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import Lift, Standardize, short
 from geomix.core.planes import Planes
 from geomix.core.predictors import Predictor, Scorer, TableScorer
+from geomix.table.known_rows import known_rows
 from geomix.table.one_hot import Expand
 from geomix.table.printing import Facts, shortened, some
 from geomix.table.row_views import all_rows, blocks
 from geomix.table.schema import Schema, numeric_schema
-from geomix.table.sparse_rows import checked_csr, is_sparse
 
 if TYPE_CHECKING:
     from geomix.explain.drift import Drift
@@ -103,8 +103,9 @@ class GeometricMixture:
     def predict_proba(self, X: Any) -> FloatArray:
         """Calibrated class probabilities, (n_rows, n_classes).
 
-        Like all answers, of a float array, or of raw cells where the table has categories. An
-        array of another library (torch, CuPy, JAX) is answered in kind, on its device.
+        Like all answers, of an array of numbers, a frame whose columns have the names and order of
+        the training data, or a dict by column name. An array of another library (torch, CuPy,
+        JAX) is answered in kind, on its device.
         """
         return self._asked("predict_proba", X)
 
@@ -535,21 +536,11 @@ class GeometricMixture:
         return Facts(title, tuple(facts))
 
     def _rows(self, X: Any) -> Any:
-        if isinstance(X, Mapping):  # one row, by column name
-            schema = numeric_schema(self.columns) if self.schema is None else self.schema
-            return schema.encode_row(X)[None, :]
-        if is_sparse(X):
-            X = checked_csr(X)
-        elif self.schema is not None and self.schema.has_categories:
-            return self.schema.encode(X)
-        else:
-            X = kernel.plain(np.asarray(X, dtype=np.float64))
-        if len(X.shape) != 2 or X.shape[1] != self.n_features:
-            raise ValueError(
-                f"Got X of shape {X.shape}; expected (n_rows, {self.n_features}), "
-                "one column for each column of the training data."
-            )
-        return X
+        return known_rows(self._schema, X)
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return numeric_schema(self.columns) if self.schema is None else self.schema
 
     @cached_property
     def _predictor(self) -> Predictor:
@@ -560,4 +551,5 @@ class GeometricMixture:
         return self.feature_map, self.planes, self.sharpness, self.temperature
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_predictor"}
+        cached = ("_predictor", "_schema")
+        return {name: value for name, value in self.__dict__.items() if name not in cached}

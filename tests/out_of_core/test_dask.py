@@ -20,7 +20,7 @@ import dask.dataframe as dd  # noqa: E402
 from making import classifier  # noqa: E402
 
 import geomix.dask as bridge  # noqa: E402
-from geomix import GeometricMixtureClassifier  # noqa: E402
+from geomix import GeometricMixtureClassifier, SchemaError  # noqa: E402
 from geomix.dask import ClusterError, DaskGeometricMixtureClassifier  # noqa: E402
 from geomix.out_of_core.fit import MemorySource, fit_estimator  # noqa: E402
 from geomix.out_of_core.survey import RowPart  # noqa: E402
@@ -325,3 +325,14 @@ def test_a_missing_dask_is_an_error_with_a_remedy(monkeypatch):
     monkeypatch.delitem(sys.modules, "geomix.dask")
     with pytest.raises(ImportError, match=r"geomix\[dask\]"):
         importlib.import_module("geomix.dask")
+
+
+def test_a_frame_with_columns_in_another_order_is_refused_before_any_work(client, table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    rows = dd.from_pandas(frame, npartitions=2)
+    labels = dd.from_pandas(pd.Series(y), npartitions=2)
+    fitted = DaskGeometricMixtureClassifier(client=client, **FIXED).fit(rows, labels)
+    for ask in (fitted.predict, fitted.predict_proba):
+        with pytest.raises(SchemaError, match="must be in the same order"):
+            ask(rows[list("fedcba")])

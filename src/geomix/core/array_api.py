@@ -64,6 +64,8 @@ class Like:
         import array_api_compat
 
         self.device = array_api_compat.device(X)
+        if self.xp.isdtype(X.dtype, "complex floating"):
+            raise ValueError(f"Complex data not supported: got an array of {X.dtype}.")
         is_float = self.xp.isdtype(X.dtype, "real floating")
         self.dtype = X.dtype if is_float else self.xp.float64
 

@@ -8,6 +8,7 @@ that row alone, to the last bit, and memory stays bounded.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -161,7 +162,7 @@ class NumpyScorer:
             )
         if isinstance(row, np.ndarray) and row.dtype.kind not in "fiub":
             raise TypeError(f"Got a row of {row.dtype!r}; expected plain real numbers.")
-        numbers = np.array([float(x) for x in row]) if not isinstance(row, np.ndarray) else row
+        numbers = row if isinstance(row, np.ndarray) else np.array([_number(x) for x in row])
         if numbers.ndim != 1:
             raise ValueError(f"Got a row with {numbers.ndim} dimensions; expected 1.")
         n_columns = self.predictor.feature_map.standardize.n_columns
@@ -170,6 +171,12 @@ class NumpyScorer:
                 f"Got a row of {len(numbers)} numbers; expected {n_columns}, one for each column."
             )
         return numbers[None, :].astype(np.float64)
+
+
+def _number(cell: Any) -> float:
+    if isinstance(cell, (str, bytes)):
+        raise TypeError(f"Got a row with {reprlib.repr(cell)}; expected plain real numbers.")
+    return float(cell)
 
 
 def _check_out(out: Any, n_classes: int) -> None:

@@ -48,7 +48,7 @@ def labelled_rows(model: GeometricMixture, X: Any, y: Any) -> tuple[Any, IntArra
     """
     sparse, y = scipy.sparse.issparse(X), np.asarray(y)
     if not sparse and not model_schema(model).has_categories:
-        X = np.asarray(X, dtype=np.float64)
+        X = model.encoded(X)
     shape = np.shape(X)
     if y.ndim != 1 or len(shape) != 2 or shape[0] != len(y) or not len(y):
         raise ValueError(

@@ -2,6 +2,7 @@
 
 frames            frames of any library: column names, types and cells
 columns           one column as numbers or labels, with error messages
+known_rows        rows for a model whose columns are known: its one door
 schema            the columns of the training data; encodes later tables in the same way
 category_levels   which levels of a category get a weight of their own
 labels            class labels and row weights as codes and floats

@@ -45,6 +45,29 @@ def names_and_types(X: Any) -> list[tuple[Any, Any]]:
     return []
 
 
+def as_table(X: Any, name: str) -> Any:
+    """X with lists as arrays and sparse matrices checked; raises for masked arrays and lazy frames.
+
+    name : what messages call the table
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be ignored; use {name}.filled(np.nan)."
+        )
+    if is_sparse(X):
+        return checked_csr(X, name)
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
+        raise TypeError(f"{name} is a {type(X).__name__}, which has no rows yet; collect it first.")
+    if isinstance(X, (list, tuple)):
+        try:
+            array = np.asarray(X)
+            # NumPy converts a list with some text to text; objects keep the type of each cell.
+            return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
+        except ValueError:
+            return X  # ragged
+    return X
+
+
 def is_frame(X: Any) -> bool:
     """Whether X has named columns with a type each."""
     return not isinstance(X, np.ndarray) and bool(names_and_types(X))

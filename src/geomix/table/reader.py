@@ -28,6 +28,7 @@ from geomix.table.columns import (
     number_column,
 )
 from geomix.table.frames import (
+    as_table,
     check_names_unique,
     is_frame,
     is_plain,
@@ -36,7 +37,7 @@ from geomix.table.frames import (
 )
 from geomix.table.row_views import blocks
 from geomix.table.schema import Schema, numeric_schema
-from geomix.table.sparse_rows import checked_csr, is_sparse
+from geomix.table.sparse_rows import is_sparse
 
 # float32, as the types of NumPy, pandas and polars call it, and as Arrow's does.
 SINGLES = {"float32", "Float32", "float"}
@@ -62,7 +63,7 @@ def read_rows(
     ``Labels``), from which ``levels.learn_table`` learns; later such a table is encoded by the
     ``table`` that was learnt.
     """
-    X = _as_table(X, name)
+    X = as_table(X, name)
     names = None if is_sparse(X) else [column for column, _ in names_and_types(X)]
     check_names_unique(names or [])
     by_column = not is_sparse(X) and _is_mixed(estimator, X, schema)
@@ -273,26 +274,6 @@ def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
             counts += is_bad(block).sum(axis=0)
         return counts
     return np.bincount(rows.indices[is_bad(rows.data)], minlength=rows.shape[1])
-
-
-def _as_table(X: Any, name: str) -> Any:
-    """X with lists as arrays; raises for masked arrays and lazy frames."""
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} is a masked array, whose mask would be ignored; use {name}.filled(np.nan)."
-        )
-    if is_sparse(X):
-        return checked_csr(X, name)
-    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
-        raise TypeError(f"{name} is a {type(X).__name__}, which has no rows yet; collect it first.")
-    if isinstance(X, (list, tuple)):
-        try:
-            array = np.asarray(X)
-            # NumPy converts a list with some text to text; objects keep the type of each cell.
-            return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-        except ValueError:
-            return X  # ragged: scikit-learn raises the error
-    return X
 
 
 def _refuse_dense_only(estimator: Any, name: str) -> None:

@@ -10,8 +10,10 @@ level like any other; missing are None, NaN, pandas' NA and the nulls of polars 
 
 from __future__ import annotations
 
+import contextlib
 import reprlib
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -129,19 +131,38 @@ class Schema:
         cells = self._in_order(row)
         return np.array([_encoded(*pair) for pair in zip(self.columns, cells, strict=True)])
 
+    def check_names(self, given: Sequence[Any]) -> None:
+        """Raise unless the columns of a frame have the names of the training data, in their order.
+
+        x0, x1, ... stand for training rows without names. A frame with other names is then read
+        by position, with scikit-learn's warning.
+        """
+        if tuple(map(str, given)) == self.names:
+            return
+        check_names_unique(given)
+        unnamed = self.names == tuple(f"x{j}" for j in range(len(self)))
+        if not unnamed or set(map(str, given)) & set(self.names):
+            raise SchemaError(names_differ(self.names, given))
+        warnings.warn(
+            f"X has feature names ({reprlib.repr(list(given))}), but the model was fitted without "
+            "feature names: its columns are read by position.",
+            UserWarning,
+            stacklevel=6,
+        )
+
     def _matched(self, X: Any) -> list[tuple[Any, Any]]:
         found = names_and_types(X)
-        given = [name for name, _ in found]
-        unnamed = self.names == tuple(f"x{j}" for j in range(len(self)))
-        if is_frame(X) and not unnamed and tuple(map(str, given)) != self.names:
-            check_names_unique(given)
-            raise SchemaError(names_differ(self.names, given))
+        if is_frame(X):
+            self.check_names([name for name, _ in found])
         if len(found) != len(self):
-            raise ValueError(
-                f"Got X of shape {getattr(X, 'shape', None)}; expected (n_rows, {len(self)}), "
-                "one column for each column of the training data."
-            )
+            raise self.wrong_shape(X)
         return found
+
+    def wrong_shape(self, X: Any) -> ValueError:
+        return ValueError(
+            f"Got X of shape {getattr(X, 'shape', None)}; expected (n_rows, {len(self)}), "
+            "one column for each column of the training data."
+        )
 
     def _in_order(self, row: Any) -> list[Any]:
         if isinstance(row, Mapping):
@@ -168,12 +189,14 @@ def _encoded(column: Column, cell: Any) -> float:
         return np.nan
     if column.kind == "category":
         return column.code(plain_label(cell))
-    if isinstance(cell, (str, bytes)):
-        raise SchemaError(
-            f"Column {column.name!r} holds text: {reprlib.repr(cell)}, expected a number as in "
-            "training."
-        )
-    return float(cell)
+    if not isinstance(cell, (str, bytes)):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return float(cell)
+    held = "text: " if isinstance(cell, str) else ""
+    raise SchemaError(
+        f"Column {column.name!r} holds {held}{reprlib.repr(cell)}, expected a number as in "
+        "training."
+    )
 
 
 def numeric_schema(names: tuple[str, ...]) -> Schema:
