@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from geomix.table.labels import plain_labels
 from geomix.tablefile.column_names import check_present
 from geomix.tablefile.columnar import parquet_batches
 from geomix.tablefile.multiple_files import expand_paths, open_tables
+from geomix.tablefile.unchanged import UnchangedFile
 
 if TYPE_CHECKING:
     from geomix.estimator import GeometricMixtureClassifier
@@ -134,6 +135,10 @@ class FileSource:
     scratch: Any
     is_exact: bool = False  # files have one order, and float32 is twice as fast
 
+    def __post_init__(self) -> None:
+        self.n_rows = 0  # known after the survey
+        self._watched = tuple(map(UnchangedFile, self.paths))
+
     def survey(self, seed: int, categorical_features: Any) -> Survey:
         total: Survey | None = None
         offset = 0
@@ -145,24 +150,24 @@ class FileSource:
         _pyarrow("").default_memory_pool().release_unused()
         if total is None:
             raise ValueError(f"Found no rows in {', '.join(map(repr, self.paths[:3]))}.")
+        self.n_rows = offset
         return total
 
     def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
-        return scratch_rows(self.parts, reader, self.scratch, self._n_rows)
-
-    @property
-    def _n_rows(self) -> int:
-        parquet = _pyarrow("parquet")
-        return sum(parquet.read_metadata(path).num_rows for path in self.paths)
+        return scratch_rows(self.parts, reader, self.scratch, self.n_rows)
 
     def parts(self) -> Iterator[RowPart]:
         """The files some rows at a time."""
-        for path in self.paths:
+        for path, watched in zip(self.paths, self._watched, strict=True):
             try:
-                for batch in self._batches(path):
-                    yield self._part(batch)
-            except _pyarrow("lib").ArrowInvalid as error:
+                yield from watched.read(partial(self._parts_of, path), len)
+            except TableFileError as error:
+                raise SchemaError(str(error)) from error
+            except (_pyarrow("lib").ArrowInvalid, OSError) as error:
                 raise SchemaError(f"{path!r} cannot be read: {error}") from error
+
+    def _parts_of(self, path: str) -> Iterator[RowPart]:
+        return map(self._part, self._batches(path))
 
     def _part(self, batch: Any) -> RowPart:
         table = _pyarrow("").Table.from_batches([batch])

@@ -12,6 +12,7 @@ and the column.
 
     reader                  open one file: ``open_table`` and ``ReadOptions``
     multiple_files          several files as one table
+    unchanged               files that change while they are read are refused
     byte_source             bytes of a file, a pipe or standard input, decompressed
     records, dialect        where CSV records end; delimiter and header
     delimited, columnar     text files, and Parquet or Feather files, as blocks

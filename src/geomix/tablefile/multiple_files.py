@@ -1,6 +1,7 @@
 """Several files as one table: their rows in the order of the files, columns matched by name.
 
-A file is open only while its rows are read, so there may be thousands of files.
+A file is open only while its rows are read, so there may be thousands of files. A file that
+changes between or during passes is refused.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from geomix.errors import SchemaError
@@ -17,6 +19,7 @@ from geomix.tablefile.byte_source import STANDARD_INPUT
 from geomix.tablefile.column_names import first_few
 from geomix.tablefile.columnar import NULL
 from geomix.tablefile.reader import ReadOptions, open_table
+from geomix.tablefile.unchanged import UnchangedFile
 
 
 def expand_paths(paths: Any) -> list[Any]:
@@ -54,9 +57,10 @@ def open_tables(paths: Sequence[Any], options: ReadOptions | None = None) -> Tab
     [[0.0], [1.0], [2.0]]
     """
     options = ReadOptions() if options is None else options
+    watched = tuple(map(UnchangedFile, paths))
     first = open_table(paths[0], options)
     if len(paths) == 1:
-        return first
+        return OneFile(first, watched[0])
     if STANDARD_INPUT in paths:
         raise SchemaError("Standard input cannot be one of several files.")
     names, stored_kinds, notes = first.names, dict(first.stored_kinds), list(first.notes)
@@ -67,8 +71,45 @@ def open_tables(paths: Sequence[Any], options: ReadOptions | None = None) -> Tab
         notes += table.notes
     name = f"{first.name} and {len(paths) - 1} more"
     return MultipleFiles(
-        name, names, stored_kinds, tuple(notes), tuple(paths), options, first.reads_as_number
+        name,
+        names,
+        stored_kinds,
+        tuple(notes),
+        tuple(paths),
+        options,
+        first.reads_as_number,
+        watched,
     )
+
+
+@dataclass(frozen=True)
+class OneFile:
+    """A ``TableFile`` that has to stay as it was when it was opened."""
+
+    table: TableFile
+    watched: UnchangedFile
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.table.names
+
+    @property
+    def stored_kinds(self) -> Mapping[str, str]:
+        return self.table.stored_kinds
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.table.notes
+
+    def reads_as_number(self, cell: str) -> bool:
+        return self.table.reads_as_number(cell)
+
+    def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
+        return self.watched.read(lambda: self.table.blocks(kinds, raw), _n_rows)
 
 
 @dataclass(frozen=True)
@@ -82,19 +123,27 @@ class MultipleFiles:
     paths: tuple[Any, ...]
     options: ReadOptions
     reads: Callable[[str], bool]
+    watched: tuple[UnchangedFile, ...]
 
     def reads_as_number(self, cell: str) -> bool:
         return self.reads(cell)
 
     def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
         n_before = n_rows = 0
-        for path in self.paths:
-            table = open_table(path, self.options)
-            for block in table.blocks(kinds, raw):
+        for path, watched in zip(self.paths, self.watched, strict=True):
+            for block in watched.read(partial(self._of, path, kinds, raw), _n_rows):
                 n_rows = n_before + block.first_row + block.n_rows
-                place = _with_file(table.name, block.place)
-                yield replace(block, first_row=n_before + block.first_row, place=place)
+                yield replace(block, first_row=n_before + block.first_row)
             n_before = n_rows
+
+    def _of(self, path: Any, kinds: Mapping[str, str], raw: Sequence[str]) -> Iterator[Block]:
+        table = open_table(path, self.options)
+        for block in table.blocks(kinds, raw):
+            yield replace(block, place=_with_file(table.name, block.place))
+
+
+def _n_rows(block: Block) -> int:
+    return block.n_rows
 
 
 def _with_file(name: str, place: Callable[[int], str]) -> Callable[[int], str]:
