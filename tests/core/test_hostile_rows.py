@@ -77,7 +77,8 @@ def test_threads_that_cannot_be_created_change_no_bit_of_fits_and_answers():
 
 def broken(how):
     rng = np.random.default_rng(0)
-    X = scipy.sparse.random_array((60, 8), density=0.4, rng=rng, format=how.split()[0])
+    cells = scipy.sparse.random(60, 8, density=0.4, random_state=rng)
+    X = getattr(scipy.sparse, f"{how.split()[0]}_array")(cells)
     if how == "csr column too large":
         X.indices[3] = 10**6
     elif how == "csr column negative":
@@ -99,9 +100,9 @@ def broken(how):
     elif how == "csc indptr too far":
         X.indptr[-1] = 10**9
     elif how == "coo row too large":
-        X.coords[0][3] = 10**6
+        X.row[3] = 10**6
     elif how == "coo column negative":
-        X.coords[1][3] = -(10**6)
+        X.col[3] = -(10**6)
     elif how == "bsr column too large":
         X.indices[3] = 10**6
     return X
@@ -153,7 +154,7 @@ REWRITTEN = """
 import threading, numpy as np, scipy.sparse
 from geomix import GeometricMixtureClassifier
 rng = np.random.default_rng(0)
-X = scipy.sparse.random_array((20_000, 50), density=0.1, rng=rng, format="csr")
+X = scipy.sparse.csr_array(scipy.sparse.random(20_000, 50, density=0.1, random_state=rng))
 y = rng.integers(0, 2, 20_000)
 clf = GeometricMixtureClassifier(lift="linear", n_planes=2, l2=1e-3, max_iter=2)
 clf.fit(X, y)

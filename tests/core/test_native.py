@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from kernels import fast_with_numpy
 from places import TESTS
 
 from geomix import GeometricMixture
@@ -193,7 +194,9 @@ def test_native_predictions_equal_numpy(kind, n_rows):
         np.testing.assert_allclose(getattr(model, name)(X), getattr(numpy, name)(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", LIFTS)
+@pytest.mark.parametrize(
+    "kind", fast_with_numpy(LIFTS, [kind for kind in LIFTS if "spline" not in kind])
+)
 def test_a_prediction_depends_on_its_row_alone(kind, monkeypatch):
     model = some_model(kind)
     X = 2.0 * np.random.default_rng(2).standard_normal((3000, model.n_features))
@@ -252,7 +255,9 @@ def test_one_plane_per_class_ignores_the_sharpness_to_the_bit():
 # --- the row scorer ---
 
 
-@pytest.mark.parametrize("kind", LIFTS)
+@pytest.mark.parametrize(
+    "kind", fast_with_numpy(LIFTS, [kind for kind in LIFTS if "spline" not in kind])
+)
 def test_the_scorer_equals_predict_proba_bit_for_bit(kind):
     model = some_model(kind)
     X = 2.0 * np.random.default_rng(4).standard_normal((300, 13))
@@ -538,16 +543,20 @@ def test_elementary_functions_are_as_accurate_as_stated():
     rng = np.random.default_rng(0)
     from geomix import _native
 
+    def rounded(function, x):  # NumPy's own float64 functions may be off by a bit, too
+        return function(x.astype(np.longdouble)).astype(np.float64)
+
     x = np.concatenate([rng.uniform(-708, 709, 50000), rng.standard_normal(50000)])
-    assert np.max(np.abs(_native.exponential(x) - np.exp(x)) / np.spacing(np.exp(x))) <= 1.0
+    exact = rounded(np.exp, x)
+    assert np.max(np.abs(_native.exponential(x) - exact) / np.spacing(exact)) <= 1.0
     x = np.concatenate([rng.uniform(1, 100, 50000), 10 ** rng.uniform(-300, 300, 50000)])
-    off = np.abs(_native.logarithm(x) - np.log(x)) / np.spacing(np.abs(np.log(x)))
-    assert np.max(off) <= 1.0
+    exact = rounded(np.log, x)
+    assert np.max(np.abs(_native.logarithm(x) - exact) / np.spacing(np.abs(exact))) <= 1.0
     x = np.concatenate([10 * rng.standard_normal(50000), rng.uniform(-1e6, 1e6, 50000)])
     x = np.concatenate([x, 10 ** rng.uniform(6, 300, 1000), [0.0, np.pi / 2, np.pi, 2.0**19]])
     sine, cosine = _native.sine_cosine(x)
-    assert np.max(np.abs(sine - np.sin(x))) <= 2.3e-16
-    assert np.max(np.abs(cosine - np.cos(x))) <= 2.3e-16
+    assert np.max(np.abs(sine - rounded(np.sin, x))) <= 2.3e-16
+    assert np.max(np.abs(cosine - rounded(np.cos, x))) <= 2.3e-16
     x = rng.uniform(-87, 88, 50000).astype(np.float32)
     exact = np.exp(x.astype(np.float64))
     off = np.abs(_native.exponential(x) - exact) / np.spacing(exact.astype(np.float32))

@@ -492,7 +492,7 @@ def test_a_prediction_of_a_spline_model_depends_on_its_row_alone(n_members, rng,
         assert np.array_equal(ask(np.asfortranarray(X)), whole)
         assert np.array_equal(ask(X[::-1])[::-1], whole)
         assert np.array_equal(ask(np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]), whole)
-        for n_threads in ("1", "2", "8"):
+        for n_threads in ("1", "2", "8") if kernel.is_native else ("1",):
             monkeypatch.setenv("GEOMIX_NUM_THREADS", n_threads)
             assert np.array_equal(ask(np.vstack([X] * 60)), np.vstack([whole] * 60))
 

@@ -142,9 +142,9 @@ def test_the_uniform_first_training_is_watched_and_bounded(monkeypatch, max_iter
 
 
 @pytest.mark.kernel
-def test_units_divide_the_penalty_by_their_square(noisy):
+def test_units_divide_the_penalty_by_their_square():
     """At the end of training no entry of loss plus sum_k lambda / unit_k^2 w_k^2 has a slope."""
-    X, y = noisy
+    X, y = noisy_table(400, n_noise=12)
     clf = classifier(lift="spline", n_knots=6, tol=1e-9, max_iter=2000, **WEIGHED)
     clf.fit(X, y)
     model, units = clf.model_, clf._training_state.units
@@ -160,8 +160,8 @@ def test_units_divide_the_penalty_by_their_square(noisy):
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("lift", ["linear", "fourier"])
-def test_standardised_columns_are_measured_in_their_units(noisy, lift):
-    X, y = noisy
+def test_standardised_columns_are_measured_in_their_units(lift):
+    X, y = noisy_table(500, n_noise=20)
     settings = {**WEIGHED, "gamma": 0.1, "n_frequencies": 64, "pca": None, "lift": lift}
     model = classifier(**settings).fit(X, y).model_
     units = X.std(axis=0) / model.standardize.scale

@@ -165,6 +165,8 @@ def _radius_by_planes(
 
 def _rates(slopes: FloatArray, norm: float) -> FloatArray:
     """||w_p - w_q||_* of every two planes, (P, P)."""
+    if not slopes.shape[1]:  # no column moves; NumPy before 2.0 has no largest entry of none
+        return np.zeros((len(slopes), len(slopes)))
     between: FloatArray = np.linalg.norm(slopes[:, None, :] - slopes[None], DUAL[norm], axis=2)
     return between
 
