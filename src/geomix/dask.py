@@ -29,6 +29,7 @@ from geomix.model import GeometricMixture
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.part_reader import PartReader, StoredRows
 from geomix.out_of_core.survey import RowPart, Survey, survey_part
+from geomix.search.assembly import FitResult
 
 try:
     import dask
@@ -133,7 +134,8 @@ class DaskGeometricMixtureClassifier:
         """An ordinary estimator with the same model, which needs no cluster."""
         local = GeometricMixtureClassifier(**self._local.get_params())
         if self.__sklearn_is_fitted__():
-            local.take_over(self._local, self.model_, self.history_, self._local._training_state)
+            result = FitResult(self.model_, self.history_, self._local._training_state)
+            local.take_over(self._local, result)
         return local
 
     def _fitted(self) -> GeometricMixture:

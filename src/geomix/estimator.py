@@ -27,6 +27,7 @@ from geomix.errors import InvalidParameterError
 from geomix.model import GeometricMixture
 from geomix.out_of_core.devices import ArraySource
 from geomix.out_of_core.fit import fit_estimator
+from geomix.search.assembly import FitResult
 from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
 from geomix.search.preset_comparison import PresetComparison, compare_presets
@@ -41,7 +42,6 @@ from geomix.training.progress import ProgressLine
 from geomix.training.recipe import RECIPE_NAMES, Auto, Recipe
 from geomix.training.rows import class_weighted
 from geomix.training.settings import PAPER, Settings
-from geomix.training.state import TrainingState
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -317,15 +317,20 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                 line(record, snapshot)
                 return notify is not None and notify(record, snapshot)
 
-            told = watch if line.is_shown or notify is not None else None
+            watched = watch if line.is_shown or notify is not None else None
             if goes_on:
-                rows = rows if class_weight is None else class_weighted(rows, class_weight)
-                until = watch_until(deadline, told)
-                model, history, state = warm_start(
-                    self.model_, self._training_state, rows, valid, settings, seed, until
+                result = warm_start(
+                    self.model_,
+                    self._training_state,
+                    rows,
+                    valid,
+                    settings,
+                    seed,
+                    class_weight=class_weight,
+                    watch=watch_until(deadline, watched),
                 )
             else:
-                model, history, state = fit_model(
+                result = fit_model(
                     rows,
                     classes,
                     schema,
@@ -333,10 +338,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     seed,
                     valid=valid,
                     class_weight=class_weight,
-                    watch=told,
+                    watch=watched,
                     deadline=deadline,
                 )
-        return self.take_over(shadow, model, history, state, len(rows))
+        return self.take_over(shadow, result, len(rows))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch of a stream.
@@ -356,7 +361,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             shadow.check_planes_of_labels(labels)
             weights = class_weights(self.class_weight, rows, labels)
             fitted = fit_model(rows, labels, schema, settings, seed, class_weight=weights)
-            return self.take_over(shadow, *fitted, len(rows))
+            return self.take_over(shadow, fitted, len(rows))
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not what it was on the first call to partial_fit: "
@@ -367,7 +372,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         rows = rows if weights is None else class_weighted(rows, weights)
         state, adam = self._training_state, getattr(self, "_adam", None)
         model, adam = next_batch(self.model_, state, adam, rows, settings, seed)
-        self.take_over(shadow, model, self.history_, state)
+        self.take_over(shadow, FitResult(model, self.history_, state))
         self._adam = adam
         return self
 
@@ -445,18 +450,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
         return replace(settings, n_members=1) if self.warm_start else settings
 
-    def take_over(
-        self,
-        shadow: Any,
-        model: GeometricMixture,
-        history: History,
-        training_state: TrainingState,
-        n_rows: int | None = None,
-    ) -> Self:
+    def take_over(self, shadow: Any, result: FitResult, n_rows: int | None = None) -> Self:
         """Become fitted, in one step: with a model, and with the columns that a copy has read.
 
         n_rows : of a fit, which the model then remembers; None where it goes on as it is.
         """
+        model, history, training_state = result
         if n_rows is not None:
             facts = training_facts(
                 history, n_rows, flat(self.get_params(deep=False)), flat(_defaults())

@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -124,13 +125,21 @@ def test_a_model_of_many_classes_and_columns_with_long_names_is_short_and_safe(r
 
 def test_a_history_shows_itself_in_a_few_lines(moons):
     history = GeometricMixtureClassifier(lift="linear", random_state=0).fit(*moons).history_
-    history.notes.extend(["a note " * 100] * 20)
+    history = replace(history, notes=("a note " * 100,) * 20)
     lines = repr(history).splitlines()
     assert 2 <= len(lines) <= 6
     assert len(repr(history)) < MOST_CHARACTERS
     assert f"{history.n_iter} iterations" in repr(history)
     assert "<table>" in history._repr_html_()
     assert repr(History()).startswith("History")
+
+
+def test_a_history_cannot_be_changed(moons):
+    history = GeometricMixtureClassifier(lift="linear", random_state=0).fit(*moons).history_
+    with pytest.raises(FrozenInstanceError):
+        history.l2 = 1.0
+    for name in ("records", "trials", "notes"):
+        assert isinstance(getattr(history, name), tuple)
 
 
 # --- types ---

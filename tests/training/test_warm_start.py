@@ -35,7 +35,7 @@ def test_a_warm_start_on_the_same_rows_stays_where_it_is(table):
     clf.fit(X, y)
     np.testing.assert_allclose(clf.model_.planes.weights, before.planes.weights, atol=1e-5)
     assert clf.model_.lift is before.lift
-    assert clf.history_.notes == ["A warm start."]
+    assert clf.history_.notes == ("A warm start.",)
     assert clf.n_iter_ <= 3
 
 
@@ -70,6 +70,33 @@ def test_validation_rows_recalibrate_a_warm_start(table):
     before = clf.model_.temperature
     clf.fit(X[:1200], y[:1200], X_val=X[1200:], y_val=y[1200:])
     assert clf.model_.temperature != before
+
+
+@pytest.fixture(scope="module")
+def few_positives():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    return X, (rng.random(3000) < 1.0 / (1.0 + np.exp(3.0 - X[:, 0]))).astype(int)
+
+
+def test_a_warm_start_corrects_for_class_weights_as_the_first_fit_does(few_positives):
+    X, y = few_positives
+    settings = {**FIXED, "class_weight": "balanced", "correct_prior": True, "l2": 1e-4}
+    clf = classifier(**settings, warm_start=True, calibrate=False).fit(X[:1500], y[:1500])
+    once = clf.predict_proba(X)[:, 1].mean()
+    clf.fit(X, y)
+    assert once == pytest.approx(y.mean(), abs=0.02)
+    assert clf.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.01)
+    assert clf.model_.training["class_shares"][1] == pytest.approx(y.mean())
+
+
+def test_a_stream_corrects_for_class_weights_as_its_first_batch_does(few_positives):
+    X, y = few_positives
+    settings = {**FIXED, "class_weight": {0: 1.0, 1: 10.0}, "correct_prior": True, "l2": 1e-4}
+    clf = classifier(**settings, calibrate=False)
+    for start in range(0, 3000, 500):
+        clf.partial_fit(X[start : start + 500], y[start : start + 500], classes=[0, 1])
+    assert clf.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.02)
 
 
 def test_a_warm_start_refuses_what_it_cannot_go_on_from(table):

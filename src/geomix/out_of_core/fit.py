@@ -24,17 +24,18 @@ from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.planes import Planes
 from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
 from geomix.errors import InvalidParameterError
-from geomix.model import GeometricMixture
 from geomix.out_of_core.part_reader import PartReader, known_from, part_reader_of
 from geomix.out_of_core.survey import RowPart, Survey, survey_part
-from geomix.search.fit import SampleFit, class_shares, fit_sample, watch_until
+from geomix.search.assembly import FitResult, Target, assemble
+from geomix.search.fit import SampleFit, fit_sample, watch_until
 from geomix.search.folds import Snapshot, Watch
+from geomix.search.splits import task_of
 from geomix.table.columns import missing_error
 from geomix.table.labels import class_weight_factors, unitless
 from geomix.table.row_views import all_rows
 from geomix.training.data_checks import warn_about
 from geomix.training.deadline import Deadline
-from geomix.training.history import History, Record
+from geomix.training.history import Log, Record
 from geomix.training.loop import train_on_sums
 from geomix.training.progress import ProgressLine
 from geomix.training.rows import ColumnRange, Rows
@@ -89,7 +90,7 @@ def fit_out_of_core(
     check: Callable[[Survey], None] = lambda survey: None,
     categorical_features: Any = None,
     watch: Watch | None = None,
-) -> tuple[GeometricMixture, History, TrainingState, Survey]:
+) -> tuple[FitResult, Survey]:
     """Train a model on the rows of a source.
 
     ``check`` raises an error for a survey that cannot be fitted; ``class_weight`` returns the
@@ -103,43 +104,24 @@ def fit_out_of_core(
     check(survey)
     weights = class_weight(survey)
     sample = _sample_rows(survey)
-    first = fit_sample(
-        sample,
-        survey.classes.labels,
-        survey.schema,
-        settings,
-        seed,
-        known_from(survey, settings),
-        class_weight=weights,
-        watch=watch,
-        deadline=deadline,
-    )
+    classes, schema, log = survey.classes, survey.schema, Log()
+    task = task_of(sample, schema, classes.labels, settings, seed, None, weights)
+    task = replace(task, known=known_from(survey, settings))
+    first = fit_sample(task, log, watch=watch, deadline=deadline)
     reader = part_reader_of(survey, first.feature_map, weights, exact=source.is_exact)
-    history, state = first.history, first.state
+    state = first.state
     if settings.l2 == "auto":  # the same prior beside all rows
         state = replace(state, l2=state.l2 * survey.sample_share)
     trained, n_passes = _descend(first, state, source, reader, settings, watch)
-    planes = trained.planes
-    history = replace(history, records=trained.records, stopped=trained.stopped, l2=state.l2)
-    state = replace(state, n_iter=history.n_iter)
-    history.notes.append(
+    log.notes.append(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
-    temperature = _temperature(first, planes, reader, survey, settings)
-    mass = survey.classes.weight if weights is None else survey.classes.weight * weights
-    if weights is not None and settings.correct_prior:
-        planes = planes.with_class_bias(-temperature * np.log(weights))
-    model = GeometricMixture(
-        survey.classes.labels,
-        survey.schema.names,
-        first.feature_map,
-        planes,
-        float(settings.sharpness),
-        temperature,
-        survey.schema,
-        training={"class_shares": class_shares(mass, weights, settings)},
-    )
-    return model, history, state, survey
+    temperature = _temperature(first, trained.planes, reader, survey, settings)
+    mass = classes.weight if weights is None else classes.weight * weights
+    target = Target(classes.labels, schema, settings, mass, weights)
+    return assemble(
+        target, first.feature_map, trained.planes, temperature, trained, state, log
+    ), survey
 
 
 def out_of_core_settings(settings: Settings) -> Settings:
@@ -251,7 +233,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
         _warn(survey, estimator.n_planes)
 
     with ProgressLine(estimator.verbose) as line:
-        model, history, state, survey = fit_out_of_core(
+        result, survey = fit_out_of_core(
             source,
             settings,
             seed,
@@ -263,7 +245,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
     shadow.n_features_in_ = len(survey.names)
     if survey.has_names:
         shadow.feature_names_in_ = np.array(survey.names, dtype=object)
-    return estimator.take_over(shadow, model, history, state, survey.n_rows)
+    return estimator.take_over(shadow, result, survey.n_rows)
 
 
 def _warn(survey: Survey, n_planes: Any) -> None:

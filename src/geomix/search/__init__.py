@@ -10,6 +10,7 @@ cost                the counted cost of a trial, and the budget
 race                families compete, rung by rung
 choosing            the race as part of a fit: the candidate and what was measured
 finish              spare planes go, curves are calmed, the temperature is fitted
+assembly            the end of every fit: model, history and training state
 fit                 ``fit_model``: from labelled rows to a model
 warm_start          training that goes on from a fitted model
 preset_comparison   every preset cross-validated: the price of readability

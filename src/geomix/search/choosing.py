@@ -13,7 +13,7 @@ from geomix.search.splits import Folds, Rungs, Task
 from geomix.table.row_views import is_dense
 from geomix.training.choice import Choice, FamilyResult
 from geomix.training.deadline import Deadline
-from geomix.training.history import History
+from geomix.training.history import Log
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,10 @@ class Chosen:
         return self.candidate.for_rows(n_rows, self.n_rows)
 
 
-def choose(
-    folds: Folds, history: History, watch: Watch | None, deadline: Deadline | None
-) -> Chosen:
-    """Race the families that the settings leave open; write what was measured to the history."""
+def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | None) -> Chosen:
+    """Race the families that the settings leave open; write what was measured to the log."""
     task, settings = folds.task, folds.task.settings
-    lifts = _lifts(task, history)
+    lifts = _lifts(task, log)
     needs_trial = task.refit and (settings.calibrate or settings.early_stopping != "off")
     if not folds.can_measure or (_is_decided(task, lifts) and not needs_trial):
         family = racing(settings, lifts)[0]
@@ -50,7 +48,7 @@ def choose(
         return Chosen(start, is_measured=False)
     rungs = Rungs(folds, is_decided=_is_decided(task, lifts))
     outcome = run_race(rungs, settings, watch, lifts, budget_for(settings, folds), deadline)
-    _record(outcome, history)
+    _record(outcome, log)
     return _chosen(outcome, folds)
 
 
@@ -67,11 +65,11 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
     return Chosen(candidate, n_iter, winner.temperature, folds.n_train, cost)
 
 
-def _lifts(task: Task, history: History) -> tuple[str, ...]:
+def _lifts(task: Task, log: Log) -> tuple[str, ...]:
     lifts = task.settings.lifts
     if is_dense(task.rows.X) or lifts == ("linear",):
         return lifts
-    history.notes.append("Sparse input: only the linear lift was considered.")
+    log.notes.append("Sparse input: only the linear lift was considered.")
     return ("linear",)
 
 
@@ -91,9 +89,9 @@ def _is_decided(task: Task, lifts: tuple[str, ...]) -> bool:
     )
 
 
-def _record(outcome: Outcome, history: History) -> None:
+def _record(outcome: Outcome, log: Log) -> None:
     verdicts = {id(runner.best): runner.verdict for runner in outcome.runners}
-    history.trials.extend(
+    log.trials.extend(
         tried.measured.as_trial(
             tried.family,
             tried.rung,
@@ -103,8 +101,8 @@ def _record(outcome: Outcome, history: History) -> None:
         for tried in outcome.trials
     )
     results = tuple(map(_result, (one for one in outcome.runners if one.best is not None)))
-    history.choice = Choice(results, outcome.ended)
-    history.notes.extend(
+    log.choice = Choice(results, outcome.ended)
+    log.notes.extend(
         f"Not tried: {one.family.name}, {one.verdict}."
         for one in outcome.runners
         if one.best is None

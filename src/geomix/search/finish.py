@@ -22,7 +22,7 @@ from geomix.search.constants import CALM_PRICE, CALM_TOLERANCES
 from geomix.search.folds import Fitted, Fold, Watch, train_further, train_on_fold
 from geomix.search.splits import Folds
 from geomix.training.calm_curves import calmed
-from geomix.training.history import History
+from geomix.training.history import Log
 from geomix.training.settings import Settings
 from geomix.training.spare_planes import without_spare_planes
 
@@ -110,7 +110,7 @@ def _validation_scores(fitted: Fitted, tolerance: float, settings: Settings) -> 
 
 
 def finish(
-    members: Members, chosen: Chosen, decided: Finish, folds: Folds, history: History
+    members: Members, chosen: Chosen, decided: Finish, folds: Folds, log: Log
 ) -> tuple[Planes, float]:
     """The planes of the model over the lift's own features, and its temperature."""
     settings = folds.task.settings
@@ -124,11 +124,11 @@ def finish(
         fitted = _pruned(fitted, chosen.candidate, folds.final, settings, "fit")
         gone = members.fits[0].trained.planes.n_planes - fitted.trained.planes.n_planes
         if gone:
-            history.notes.append(f"{gone} planes were removed: idle, or copies of another plane.")
+            log.notes.append(f"{gone} planes were removed: idle, or copies of another plane.")
     planes = fitted.features.expanded(fitted.trained.planes)
     if decided.tolerance > 0.0:
         planes = calmed(planes, fitted.train, decided.tolerance)
-        history.notes.append(
+        log.notes.append(
             f"Changes of direction of up to {decided.tolerance:g} were removed from the curves."
         )
     if fitted.valid is None or not settings.calibrate:

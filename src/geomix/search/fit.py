@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from geomix.arrays import FloatArray
+from geomix.arrays import FloatArray, IntArray
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
-from geomix.model import GeometricMixture
+from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen, choose
 from geomix.search.finish import Members, decide, finish
 from geomix.search.folds import Fitted, Fold, Snapshot, Watch, train_on_fold
-from geomix.search.splits import Folds, splits_of, task_of
+from geomix.search.splits import Folds, Task, splits_of, task_of
 from geomix.table.schema import Schema
 from geomix.training.deadline import Deadline
-from geomix.training.history import History, Record
-from geomix.training.preparation import Known
+from geomix.training.history import Log, Record
 from geomix.training.rows import Rows
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
@@ -37,45 +34,43 @@ def fit_model(
     class_weight: FloatArray | None = None,
     watch: Watch | None = None,
     deadline: Deadline | None = None,
-) -> tuple[GeometricMixture, History, TrainingState]:
+) -> FitResult:
     """Train a model; hold out part of the rows, or use ``valid``, to choose and to calibrate.
 
     rows : encoded by ``table``; ``y`` holds codes into ``classes``, ``weight`` is positive.
     class_weight : (n_classes,) factors on the weights of each class, or None.
     deadline : trials and members that would start after it are left out, training stops at it.
     """
-    history = History()
+    log = Log()
     watch = watch_until(deadline, watch)
     task = task_of(rows, schema, classes, settings, seed, valid, class_weight)
-    folds = Folds(task, splits_of(task, history))
-    chosen = choose(folds, history, watch, deadline)
+    folds, chosen = _searched(task, log, watch, deadline)
     decided = decide(chosen, folds, watch)
-    members, state = _train_members(folds, chosen, history, watch, deadline)
-    planes, temperature = finish(members, chosen, decided, folds, history)
+    members, state = _train_members(folds, chosen, log, watch, deadline)
+    planes, temperature = finish(members, chosen, decided, folds, log)
+    _note_fewer_planes(planes, task.wanted, classes, log)
+    target = Target(classes, schema, settings, task.mass, class_weight)
+    first = members.fits[0]
+    feature_map = first.features.feature_map
+    return assemble(target, feature_map, planes, temperature, first.trained, state, log)
+
+
+def _searched(
+    task: Task, log: Log, watch: Watch | None, deadline: Deadline | None
+) -> tuple[Folds, Chosen]:
+    folds = Folds(task, splits_of(task, log))
+    return folds, choose(folds, log, watch, deadline)
+
+
+def _note_fewer_planes(planes: Planes, wanted: IntArray | None, classes: Any, log: Log) -> None:
     per_class = planes.planes_per_member
-    if task.wanted is not None and (per_class < task.wanted).any():
-        fewer = classes[per_class < task.wanted].tolist()
-        history.notes.append(f"Fewer planes than asked for in {fewer!r}: one per distinct row.")
-    if class_weight is not None and settings.correct_prior:
-        # Weighting by w_c multiplies the posterior by w_c; taking log w_c off the calibrated
-        # score s_c / T takes it back exactly.
-        planes = planes.with_class_bias(-temperature * np.log(class_weight))
-    features = members.fits[0].features
-    model = GeometricMixture(
-        classes,
-        schema.names,
-        features.feature_map,
-        planes,
-        float(settings.sharpness),
-        temperature,
-        schema,
-        training={"class_shares": class_shares(task.mass, class_weight, settings)},
-    )
-    return model, history, state
+    if wanted is not None and (per_class < wanted).any():
+        fewer = classes[per_class < wanted].tolist()
+        log.notes.append(f"Fewer planes than requested in {fewer!r}: one per distinct row.")
 
 
 def _train_members(
-    folds: Folds, chosen: Chosen, history: History, watch: Watch | None, deadline: Deadline | None
+    folds: Folds, chosen: Chosen, log: Log, watch: Watch | None, deadline: Deadline | None
 ) -> tuple[Members, TrainingState]:
     """The final training: one model on all rows, or the members of an ensemble."""
     final, settings = folds.final, folds.task.settings
@@ -85,12 +80,12 @@ def _train_members(
     fits: list[Fitted] = []
     for fold in parts or [final]:
         if fits and deadline is not None and deadline.is_past("fit"):
-            history.notes.append(f"time_limit: {len(fits)} of {len(parts)} members trained.")
+            log.notes.append(f"time_limit: {len(fits)} of {len(parts)} members trained.")
             break
         fits.append(train_on_fold(chosen.candidate, fold, settings, watch, "fit", chosen.n_iter))
-    state = _record(fits[0], chosen.candidate, final, history)
+    state = _state_of(fits[0], chosen.candidate, final, log)
     if folds.task.holds_out_for_calibration and final.valid is not None:
-        history.notes.append(
+        log.notes.append(
             f"{len(final.valid)} rows were held out of the final training and set the temperature."
         )
     return Members(fits, [rows for _, rows in held_out[: len(fits)]]), state
@@ -110,9 +105,10 @@ def watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:
 
 @dataclass(frozen=True, eq=False)
 class SampleFit:
-    """A model of a sample, from which training on all rows goes on; planes over the lift.
+    """The winner of a search on a sample, from which training on all rows starts.
 
-    n_iter : what it took;  most_iter : how long training may go on, None for the settings'.
+    planes : over the lift's own features;  n_iter : iterations of its training;
+    most_iter : limit of the training on all rows, None for the settings'.
     """
 
     feature_map: FeatureMap
@@ -120,34 +116,18 @@ class SampleFit:
     n_iter: int
     most_iter: int | None
     temperature: float
-    history: History
     state: TrainingState
 
 
 def fit_sample(
-    rows: Rows,
-    classes: Any,
-    schema: Schema,
-    settings: Settings,
-    seed: int,
-    known: Known,
-    *,
-    class_weight: FloatArray | None = None,
-    watch: Watch | None = None,
-    deadline: Deadline | None = None,
+    task: Task, log: Log, *, watch: Watch | None = None, deadline: Deadline | None = None
 ) -> SampleFit:
-    """Choose lift, planes and penalty on a sample, and train the winner there.
-
-    ``known`` holds what is known of all rows: how columns are expanded and standardised.
-    """
-    history = History()
-    task = replace(task_of(rows, schema, classes, settings, seed, None, class_weight), known=known)
-    folds = Folds(task, splits_of(task, history))
-    chosen = choose(folds, history, watch, deadline)
+    """Choose lift, planes and penalty on the sample of a task, and train the winner there."""
+    folds, chosen = _searched(task, log, watch, deadline)
     fitted = train_on_fold(
         chosen.candidate, folds.final, task.settings, watch, "choose", chosen.n_iter
     )
-    state = _record(fitted, chosen.candidate, folds.final, history)
+    state = _state_of(fitted, chosen.candidate, folds.final, log)
     features, trained = fitted.features, fitted.trained
     return SampleFit(
         features.feature_map,
@@ -155,32 +135,18 @@ def fit_sample(
         max(trained.n_iter, 1),
         chosen.n_iter,
         chosen.temperature,
-        history,
         state,
     )
 
 
-def class_shares(
-    mass: FloatArray, class_weight: FloatArray | None, settings: Settings
-) -> list[float]:
-    """Class shares under which the probabilities hold; ``mass`` (n_classes,) is weighted."""
-    if class_weight is not None and settings.correct_prior:
-        mass = mass / class_weight
-    return (mass / mass.sum()).tolist()
-
-
-def _record(fitted: Fitted, candidate: Candidate, final: Fold, history: History) -> TrainingState:
-    history.records.extend(fitted.trained.records)
-    history.stopped = fitted.trained.stopped
-    history.l2, history.shrink_to_mean = candidate.l2, candidate.shrink_to_mean
-    history.init = fitted.init
+def _state_of(fitted: Fitted, candidate: Candidate, final: Fold, log: Log) -> TrainingState:
     if candidate.n_planes != 1 and (
         unstable := final.preparation.clusters_of(candidate.n_planes).unstable
     ):
-        history.notes.append(
+        log.notes.append(
             f"k-means did not repeat itself on class codes {list(unstable)}; "
             f"first planes came from init={fitted.init!r}."
         )
-    return TrainingState(
-        candidate.l2, candidate.shrink_to_mean, history.n_iter, fitted.init, fitted.features.units
-    )
+    n_iter = len(fitted.trained.records)
+    penalty = (candidate.l2, candidate.shrink_to_mean)
+    return TrainingState(*penalty, n_iter, fitted.init, fitted.features.units)

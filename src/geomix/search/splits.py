@@ -26,7 +26,7 @@ from geomix.search.constants import (
 from geomix.search.folds import Fold
 from geomix.table.row_views import is_dense
 from geomix.table.schema import Schema
-from geomix.training.history import History
+from geomix.training.history import Log
 from geomix.training.monotone import Direction, read_directions
 from geomix.training.plane_counts import wanted_planes
 from geomix.training.preparation import Known, Preparation, prepare
@@ -129,14 +129,14 @@ def task_of(
     )
 
 
-def splits_of(task: Task, history: History) -> list[tuple[IntArray, IntArray]]:
+def splits_of(task: Task, log: Log) -> list[tuple[IntArray, IntArray]]:
     """Indices of training and validation rows: one split or several folds; none where the user
     brought validation rows, or has too few."""
     rows = task.rows
     if task.valid is not None:
         return []
     if len(rows) < FEWEST_ROWS_TO_HOLD_OUT:
-        history.notes.append(
+        log.notes.append(
             f"Only {len(rows)} distinct rows: nothing was held out, so lift and penalty were not "
             "chosen by measurement and probabilities were not calibrated."
         )

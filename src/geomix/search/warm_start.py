@@ -1,8 +1,8 @@
-"""Going on from a model that is there: a warm start on new rows, or one batch of a stream.
+"""Training that goes on from a model: a warm start on new rows, or one batch of a stream.
 
 What the first fit decided stays: columns and levels, mean and scale, lift and knots, the number
-of planes, the penalty. The planes move. A warm start goes on until it converges; a batch of a
-stream is walked through once by Adam, whose moments are carried to the next.
+of planes, the penalty. The planes move. A warm start trains until it converges. A batch of a
+stream is one epoch of Adam, whose moments are kept for the next batch.
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from geomix.arrays import FloatArray
 from geomix.core import kernel
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.planes import Planes
 from geomix.errors import DataQualityWarning, InvalidParameterError
+from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
+from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.folds import Snapshot, Watch
 from geomix.training.adam_epochs import StreamState, adam_batch
 from geomix.training.features import Features
-from geomix.training.history import History, Record
+from geomix.training.history import Log, Record
 from geomix.training.loop import train_planes
 from geomix.training.random_streams import stream
-from geomix.training.rows import Rows
+from geomix.training.rows import Rows, class_weighted
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
 
@@ -39,8 +42,8 @@ def working_features(
         V = model.feature_map.standardized(rows.X)
         return Rows(kernel.lifted(model.lift, V), rows.y, rows.weight)
 
-    judges = None if valid is None else lifted(valid)
-    features = Features(model.feature_map, lifted(rows), judges, None)
+    held_out = None if valid is None else lifted(valid)
+    features = Features(model.feature_map, lifted(rows), held_out, None)
     return features if before.units is None else features.with_units(before.units)
 
 
@@ -51,14 +54,19 @@ def warm_start(
     valid: Rows | None,
     settings: Settings,
     seed: int,
-    watch: Watch | None,
-) -> tuple[GeometricMixture, History, TrainingState]:
+    *,
+    class_weight: FloatArray | None = None,
+    watch: Watch | None = None,
+) -> FitResult:
     """Train the planes of a model further on other rows (a warm start).
 
-    The penalty is the settings', or the one that was chosen before. Rows to judge by give a new
+    The penalty is the settings', or the one that was chosen before. Validation rows give a new
     temperature; without them the old one stays.
     """
     _check_alike(model, settings)
+    if class_weight is not None:
+        rows = class_weighted(rows, class_weight)
+        valid = None if valid is None else class_weighted(valid, class_weight)
     if settings.early_stopping == "auto":
         settings = replace(settings, early_stopping="off" if valid is None else "calibrated")
     l2, shrink_to_mean = before.penalty(settings)
@@ -69,11 +77,11 @@ def warm_start(
         return watch(record, lambda: now)
 
     features = working_features(model, before, rows, valid)
-    judges = features.held_out
+    held_out = features.held_out
     trained = train_planes(
-        features.working(model.planes),
+        features.working(before.uncorrected(model.planes)),
         features.rows,
-        judges,
+        held_out,
         settings,
         l2,
         shrink_to_mean,
@@ -81,22 +89,24 @@ def warm_start(
         None if watch is None else watch_planes,
         n_before=max(before.n_iter, 1),
     )
-    history = History(
-        trained.records,
-        notes=["A warm start."],
-        stopped=trained.stopped,
-        init=before.init,
-        l2=l2,
-        shrink_to_mean=shrink_to_mean,
+    temperature = model.temperature
+    if held_out is not None and settings.calibrate:
+        scores = held_out.prepared.class_scores(trained.planes, settings.sharpness)
+        temperature = fit_temperature(scores, held_out.y, held_out.weight, PRIOR_SCALE)
+    mass = np.bincount(rows.y, rows.weight, len(model.classes)) * 1.0
+    target = Target(model.classes, model_schema(model), settings, mass, class_weight)
+    result = assemble(
+        target,
+        model.feature_map,
+        features.expanded(trained.planes),
+        temperature,
+        trained,
+        replace(before, l2=l2, shrink_to_mean=shrink_to_mean),
+        Log(notes=["A warm start."]),
     )
-    state = replace(before, l2=l2, shrink_to_mean=shrink_to_mean, n_iter=history.n_iter)
-    planes = features.expanded(trained.planes)
-    moved = replace(model, planes=planes, sharpness=float(settings.sharpness))
-    if judges is not None and settings.calibrate:
-        scores = judges.prepared.class_scores(trained.planes, settings.sharpness)
-        temperature = fit_temperature(scores, judges.y, judges.weight, PRIOR_SCALE)
-        moved = moved.with_temperature(temperature)
-    return moved, history, state
+    # The race of the first fit is still why this model is of its family.
+    facts = {**(model.training or {}), **(result.model.training or {})}
+    return result._replace(model=replace(result.model, training=facts))
 
 
 def _check_alike(model: GeometricMixture, settings: Settings) -> None:
@@ -107,13 +117,13 @@ def _check_alike(model: GeometricMixture, settings: Settings) -> None:
         )
     if model.planes.n_members > 1:
         raise InvalidParameterError(
-            f"The model is a committee of {model.planes.n_members}, which cannot be trained "
+            f"The model is an ensemble of {model.planes.n_members} members and cannot be trained "
             "further; fit it with n_members=1."
         )
     if model.lift.kind not in settings.lifts:
         raise InvalidParameterError(
-            f"Got lift={settings.lift!r}, but the model to go on from has a {model.lift.kind} "
-            "lift; set warm_start=False to start anew."
+            f"Got lift={settings.lift!r}, but the fitted model has a {model.lift.kind} lift; set "
+            "warm_start=False to start anew."
         )
 
 
@@ -141,17 +151,23 @@ def next_batch(
     order = stream(seed, "stream", n_steps).permutation(len(rows))
     features = working_features(model, before, rows)
     planes, after, loss = adam_batch(
-        features.working(model.planes), adam, features.rows, settings, l2, shrink_to_mean, order
+        features.working(before.uncorrected(model.planes)),
+        adam,
+        features.rows,
+        settings,
+        l2,
+        shrink_to_mean,
+        order,
     )
     if not (np.isfinite(loss) and np.isfinite(planes.as_vector()).all()):
         warnings.warn(
             f"This batch made the planes diverge at learning_rate={settings.learning_rate!r}; it "
-            "was left out. Use a smaller learning_rate.",
+            "was skipped. Use a smaller learning_rate.",
             ConvergenceWarning,
             stacklevel=3,
         )
         return model, adam
-    moved = features.expanded(planes)
+    moved = before.corrected(features.expanded(planes))
     return replace(model, planes=moved, sharpness=float(settings.sharpness)), after
 
 

@@ -1,6 +1,7 @@
 """History: what happened during a fit, for people to read and for tests to check.
 
-``training_facts`` is the little of it that a model keeps for good.
+A ``Log`` collects it while the fit runs; a ``History`` is the finished, frozen record.
+``training_facts`` are the few facts that a model keeps.
 """
 
 from __future__ import annotations
@@ -66,7 +67,16 @@ class Trial:
 CHOICE = 300  # characters of the choice, and of the first note, that a history shows of itself
 
 
-@dataclass(repr=False)
+@dataclass
+class Log:
+    """What a running fit has recorded so far; see ``History``."""
+
+    trials: list[Trial] = field(default_factory=list)
+    choice: Choice = field(default_factory=Choice)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, repr=False)
 class History:
     """Steps of the final training, candidates tried before it, the choice as a table, and notes on
     every fallback.
@@ -74,10 +84,10 @@ class History:
     l2, shrink_to_mean : the penalty of the final training.
     """
 
-    records: list[Record] = field(default_factory=list)
-    trials: list[Trial] = field(default_factory=list)
+    records: tuple[Record, ...] = ()
+    trials: tuple[Trial, ...] = ()
     choice: Choice = field(default_factory=Choice)
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     stopped: str = ""
     init: str = ""
     l2: float = 0.0

@@ -1,7 +1,8 @@
 """TrainingState: what training needs to go on from a fitted model.
 
 A warm start and ``partial_fit`` keep the penalty of the first fit and the units of its features.
-These travel beside the model; ``History`` is for people to read.
+They train the planes as they were before the correction for class weights. These travel beside the
+model; ``History`` is for people to read.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from geomix.arrays import FloatArray
+from geomix.core.planes import Planes
 from geomix.training.settings import Settings
 
 
@@ -18,7 +20,8 @@ class TrainingState:
 
     l2, shrink_to_mean : the penalty;  n_iter : iterations of the planes so far;
     init : method of the first planes;  units : (n_steps,) of a spline lift under an adaptive
-    penalty, else None.
+    penalty, else None;  class_bias : (n_classes,) what ``correct_prior`` has added to the scores of
+    each class, else None.
     """
 
     l2: float
@@ -26,6 +29,7 @@ class TrainingState:
     n_iter: int
     init: str
     units: FloatArray | None = None
+    class_bias: FloatArray | None = None
 
     def penalty(self, settings: Settings) -> tuple[float, float]:
         """(l2, shrink_to_mean) of the settings, or of this state where they are "auto"."""
@@ -34,3 +38,11 @@ class TrainingState:
             self.l2 if l2 == "auto" else float(l2),
             self.shrink_to_mean if shrink_to_mean == "auto" else float(shrink_to_mean),
         )
+
+    def uncorrected(self, planes: Planes) -> Planes:
+        """The planes of the model as they were trained, before ``correct_prior``."""
+        return planes if self.class_bias is None else planes.with_class_bias(-self.class_bias)
+
+    def corrected(self, planes: Planes) -> Planes:
+        """Trained planes as those of the model."""
+        return planes if self.class_bias is None else planes.with_class_bias(self.class_bias)
