@@ -97,11 +97,12 @@ def timed(ask: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
 
 def streamed(pattern: Path, folder: Path) -> tuple[float, float, float]:
     """Processor seconds of the survey, of writing the scratch file, and of one pass over it."""
-    from geomix.out_of_core.files import FileSource, _found
+    from geomix.out_of_core.parquet_source import ParquetSource
     from geomix.out_of_core.part_reader import known_from, part_reader_of
+    from geomix.tablefile.multiple_files import expand_paths
 
     estimator = GeometricMixtureClassifier(**SETTINGS)
-    source = FileSource(tuple(_found(pattern)), "y", None, None, folder)
+    source = ParquetSource(tuple(map(str, expand_paths(pattern))), "y", None, None, folder)
     start = time.process_time()
     survey = source.survey(0, None)
     surveyed = time.process_time()

@@ -374,7 +374,7 @@ def test_odd_weights_and_classes_of_no_weight_are_refused(run, tmp_path, how):
 
 
 def test_a_label_for_every_row_is_refused_before_memory_is_full(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("geomix.out_of_core.file_source.MOST_CLASSES", 50)
+    monkeypatch.setattr("geomix.out_of_core.table_source.MOST_CLASSES", 50)
     monkeypatch.setattr(byte_source, "CHUNK", 200)
     path = written(tmp_path / "rows.csv", csv_text(["a", "y"], [[i, f"k{i}"] for i in range(999)]))
     ran = run("fit", path, "--target", "y", "-o", tmp_path / "m.geomix", "--stream")

@@ -10,7 +10,7 @@ import pytest
 
 from geomix import SchemaError, fit_files
 from geomix.core.row_sums import PartSums
-from geomix.out_of_core import file_source, files
+from geomix.out_of_core import parquet_source, table_source
 from geomix.tablefile import unchanged
 
 FIXED = {"lift": "linear", "n_planes": 1, "l2": 1e-2, "max_iter": 5, "random_state": 0}
@@ -59,7 +59,7 @@ def path(request, frame, tmp_path):
 
 
 def source_of(path):
-    return files.FileSource if path.suffix == ".parquet" else file_source.TableSource
+    return parquet_source.ParquetSource if path.suffix == ".parquet" else table_source.TableSource
 
 
 @pytest.mark.parametrize("scratch", [None, False])
@@ -83,7 +83,7 @@ def test_a_file_that_changes_between_passes_of_training_is_refused(
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_file_that_changes_during_the_first_pass_is_refused(frame, path, monkeypatch, change):
-    module = files if path.suffix == ".parquet" else file_source
+    module = parquet_source if path.suffix == ".parquet" else table_source
     before(monkeypatch, module, "survey_part", lambda: write(CHANGES[change](frame), path))
     with pytest.raises(SchemaError, match=rf"rows{path.suffix} changed while it was being read"):
         fit_files(path, "y", **FIXED)
@@ -144,13 +144,13 @@ def test_the_command_line_refuses_a_file_that_is_written_to(frame, tmp_path):
     write(frame, path)
     script = f"""
 import sys
-from geomix.out_of_core import file_source
-real = file_source.TableSource.sums
+from geomix.out_of_core import table_source
+real = table_source.TableSource.sums
 def sums(self, reader):
     with open({str(path)!r}, "a") as file:
         file.write("1,2,yes\\n")
     return real(self, reader)
-file_source.TableSource.sums = sums
+table_source.TableSource.sums = sums
 from geomix.cli import main
 sys.exit(main(["fit", {str(path)!r}, "--target", "y", "--output", {str(model)!r}, "--stream"]))
 """

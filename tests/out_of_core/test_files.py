@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits, make_classification
 import geomix
 import geomix.tablefile
 from geomix import InvalidParameterError, Recipe, SchemaError, fit_files
-from geomix.out_of_core import files, sampling
+from geomix.out_of_core import parquet_source, sampling
 from geomix.out_of_core.fit import MemorySource, fit_estimator
 from geomix.out_of_core.part_reader import StoredRows
 from geomix.out_of_core.scratch import Scratch
@@ -42,8 +42,8 @@ def frame():
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(files, "CELLS_PER_BATCH", 1)
-    monkeypatch.setattr(files, "ROWS_PER_BATCH", (256, 256))
+    monkeypatch.setattr(parquet_source, "CELLS_PER_BATCH", 1)
+    monkeypatch.setattr(parquet_source, "ROWS_PER_BATCH", (256, 256))
 
 
 def written(frame, folder, n_files=3):
@@ -297,8 +297,10 @@ def test_ten_times_the_rows_take_no_more_memory(tmp_path):
 def test_the_survey_is_one_pass_and_the_spool_another(frame, tmp_path, monkeypatch):
     pattern = written(frame, tmp_path)
     opened = []
-    parts = files.FileSource.parts
-    monkeypatch.setattr(files.FileSource, "parts", lambda self: opened.append(1) or parts(self))
+    parts = parquet_source.ParquetSource.parts
+    monkeypatch.setattr(
+        parquet_source.ParquetSource, "parts", lambda self: opened.append(1) or parts(self)
+    )
     monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 500)
     geomix.fit_files(pattern, "y", **SETTINGS)
     assert len(opened) == 2

@@ -21,7 +21,7 @@ from geomix.command.fit_in_memory import (
 from geomix.command.messages import is_interactive
 from geomix.command.metrics import Metrics, MetricSums
 from geomix.errors import InvalidParameterError
-from geomix.out_of_core.file_source import HeldOut, TableSource
+from geomix.out_of_core.table_source import HeldOut, TableSource
 from geomix.table.labels import label_codes
 from geomix.tablefile.block import TEXT, Block
 

@@ -5,6 +5,7 @@ part_reader                     raw rows as working features, one part at a time
 fit                             survey, choose on the sample, train on sums over all rows
 scratch                         rows on a scratch file, read block by block in every pass
 files                           ``fit_files``: Parquet, Feather and text files
-file_source                     rows of any table file as a source for a fit
+parquet_source                  rows of Parquet files, with the types that the files give
+table_source                    rows of any table file, read as the command line reads them
 devices                         arrays on a device: torch, CuPy, JAX
 """

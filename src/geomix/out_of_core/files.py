@@ -1,41 +1,26 @@
 """``fit_files``: a model of files that are larger than memory.
 
-Files are read by pyarrow, some ten thousand rows at a time: once to survey them, once to bring
-them onto a scratch file (``spool``), from which all passes of training read. With
-``scratch=False`` every pass decodes the files again. Parquet is read here, with the types that its
-columns have; all other files are read as the command line reads them (``tablesource``).
+Files are read by pyarrow, some ten thousand rows at a time: once to survey them, once to write
+them to a scratch file (``scratch``), from which all passes of training read. With
+``scratch=False`` every pass decodes the files again. Parquet files are a ``ParquetSource``, all
+others a ``TableSource``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from geomix.core.row_sums import Sums
 from geomix.errors import SchemaError, TableFileError
-from geomix.out_of_core.file_source import TableSource
 from geomix.out_of_core.fit import fit_estimator
-from geomix.out_of_core.part_reader import PartReader
-from geomix.out_of_core.scratch import scratch_rows
-from geomix.out_of_core.survey import RowPart, Survey, survey_part
-from geomix.table.labels import plain_labels
+from geomix.out_of_core.parquet_source import ParquetSource, pyarrow_module
+from geomix.out_of_core.table_source import TableSource
 from geomix.tablefile.column_names import check_present
-from geomix.tablefile.columnar import parquet_batches
 from geomix.tablefile.multiple_files import expand_paths, open_tables
-from geomix.tablefile.unchanged import UnchangedFile
 
 if TYPE_CHECKING:
     from geomix.estimator import GeometricMixtureClassifier
-
-CELLS_PER_BATCH = 2**20
-ROWS_PER_BATCH = (1024, 65_536)
 
 
 def fit_files(
@@ -82,12 +67,12 @@ def fit_files(
     """
     from geomix.estimator import GeometricMixtureClassifier, routed
 
-    _pyarrow("lib")
+    pyarrow_module("lib")
     estimator = GeometricMixtureClassifier(**routed(parameters))
     estimator.settings()
     found = _files(paths)
     if reading is None and all(map(_is_parquet, found)):
-        source = FileSource(tuple(found), target, columns, sample_weight, scratch)
+        source = ParquetSource(tuple(found), target, columns, sample_weight, scratch)
         return fit_estimator(estimator, source)
     try:
         source = _table_source(found, target, columns, sample_weight, scratch, reading)
@@ -122,101 +107,3 @@ def _table_source(
     learnt = [name for name in table.names if name not in aside] if columns is None else columns
     check_present([*aside, *learnt], table.names, table.name, "which the arguments name")
     return TableSource(table, target, tuple(learnt), weight=sample_weight, scratch=scratch)
-
-
-@dataclass(eq=False)
-class FileSource:
-    """The rows of Parquet files, in the order of the files and of the rows in each."""
-
-    paths: tuple[str, ...]
-    target: str
-    columns: Any
-    sample_weight: str | None
-    scratch: Any
-    is_exact: bool = False  # files have one order, and float32 is twice as fast
-
-    def __post_init__(self) -> None:
-        self.n_rows = 0  # known after the survey
-        self._watched = tuple(map(UnchangedFile, self.paths))
-
-    def survey(self, seed: int, categorical_features: Any) -> Survey:
-        total: Survey | None = None
-        offset = 0
-        for part in self.parts():
-            bar = None if total is None else total.sample.bar
-            one = survey_part(part, offset, seed, categorical_features, bar)
-            total = one if total is None else total + one
-            offset += len(part)
-        _pyarrow("").default_memory_pool().release_unused()
-        if total is None:
-            raise ValueError(f"Found no rows in {', '.join(map(repr, self.paths[:3]))}.")
-        self.n_rows = offset
-        return total
-
-    def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
-        return scratch_rows(self.parts, reader, self.scratch, self.n_rows)
-
-    def parts(self) -> Iterator[RowPart]:
-        """The files some rows at a time."""
-        for path, watched in zip(self.paths, self._watched, strict=True):
-            try:
-                yield from watched.read(partial(self._parts_of, path), len)
-            except TableFileError as error:
-                raise SchemaError(str(error)) from error
-            except (_pyarrow("lib").ArrowInvalid, OSError) as error:
-                raise SchemaError(f"{path!r} cannot be read: {error}") from error
-
-    def _parts_of(self, path: str) -> Iterator[RowPart]:
-        return map(self._part, self._batches(path))
-
-    def _part(self, batch: Any) -> RowPart:
-        table = _pyarrow("").Table.from_batches([batch])
-        weight = None
-        if self.sample_weight is not None:
-            weight = np.asarray(table.column(self.sample_weight), dtype=np.float64)
-        y = _labels(table.column(self.target))
-        return RowPart(table.select(list(self._features)), y, weight)
-
-    def _batches(self, path: str) -> Iterator[Any]:
-        wanted = [*self._features, self.target]
-        wanted += [] if self.sample_weight is None else [self.sample_weight]
-        self._check_names(path, wanted)
-        size = int(np.clip(CELLS_PER_BATCH // len(wanted), *ROWS_PER_BATCH))
-        yield from parquet_batches(path, wanted, size)
-
-    @cached_property
-    def _features(self) -> tuple[str, ...]:
-        if self.columns is not None:
-            return tuple(self.columns)
-        taken = {self.target, self.sample_weight}
-        return tuple(name for name in _names(self.paths[0]) if name not in taken)
-
-    def _check_names(self, path: str, wanted: list[str]) -> None:
-        there = _names(path)
-        if lost := [name for name in wanted if name not in there]:
-            raise SchemaError(
-                f"{path!r} has no column {', '.join(map(repr, lost))}; it has "
-                f"{', '.join(map(repr, there[:20]))}."
-            )
-
-
-def _labels(column: Any) -> Any:
-    labels = column.to_numpy()
-    return plain_labels(labels.tolist()) if labels.dtype == object else labels
-
-
-def _names(path: str) -> list[str]:
-    return list(_pyarrow("parquet").read_schema(path).names)
-
-
-def _pyarrow(module: str) -> Any:
-    """pyarrow, or one of its modules; needed here alone."""
-    import importlib
-
-    try:
-        return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
-    except ImportError as error:
-        raise ImportError(
-            "fit_files reads Parquet and CSV with pyarrow; install it with "
-            "pip install 'geomix[files]'."
-        ) from error

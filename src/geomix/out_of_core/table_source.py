@@ -1,7 +1,8 @@
 """Rows of any table file as a source for a fit that never holds all of them.
 
-The reader is that of the command line, with the same kinds of columns and the same errors. Rows are
-read once for the survey and once more for the scratch file; ``cut`` reads them again.
+The reader is that of the command line: it finds the kinds of text columns and names the place of a
+bad cell. Rows are read once for the survey and once more for the scratch file; ``cut`` reads them
+again.
 
 A share of the rows can be held out: those whose key, a hash of the seed and the row's position,
 is among the smallest. The first row of every class is always a training row.
