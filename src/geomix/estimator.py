@@ -406,6 +406,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         """How far each plane carries its class, (n_rows, n_planes); one per class in sum."""
         return self._answer("responsibilities", X)
 
+    effects = _forwarded(GeometricMixture.effects)
     explain_global = _forwarded(GeometricMixture.explain_global)
     explain_local = _forwarded(GeometricMixture.explain_local)
     counterfactual = _forwarded(GeometricMixture.counterfactual)
@@ -460,6 +461,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             facts = training_facts(
                 history, n_rows, flat(self.get_params(deep=False)), flat(_defaults())
             )
+            facts["penalty"] = training_state.penalty_facts(self.settings())
             model = replace(model, training={**(model.training or {}), **facts})
         state = shadow._fitted_attributes(model)
         state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}

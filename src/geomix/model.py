@@ -33,6 +33,7 @@ from geomix.table.schema import Schema, numeric_schema
 if TYPE_CHECKING:
     from geomix.explain.drift import Drift
     from geomix.explain.editing import Edit
+    from geomix.explain.effect_facts import Effects
     from geomix.explain.global_explanation import GlobalExplanation
     from geomix.explain.local_explanation import LocalExplanation
     from geomix.geometry.certificate import Certificates
@@ -227,6 +228,19 @@ class GeometricMixture:
         from geomix.explain.global_explanation import explain_global
 
         return explain_global(self, X, y, n_columns=n_columns, ignore=ignore)
+
+    def effects(
+        self, X: Any = None, *, confidence: float = 0.9, n_interactions: int = 10
+    ) -> Effects:
+        """Effects: one curve or bar for each column and class, in log-odds against the average row.
+
+        X : rows, best those of the training, for bands, densities and importances
+        confidence : of the bands and intervals
+        n_interactions : most pairs of columns in ``interactions``
+        """
+        from geomix.explain.effects import effects
+
+        return effects(self, X, confidence=confidence, n_interactions=n_interactions)
 
     def explain_local(
         self,

@@ -4,6 +4,9 @@ cells                raw cells to encoded rows and back
 column_terms         a model folded into one term per raw column
 additive_form        planes as sums of shapes over columns; shapes
 contributions        the part of a margin that each column adds; shapley for Fourier lifts
+effects              ``effects``: a curve for each column and class, with bands
+effect_facts, effect_reader, effect_bands   its facts, how they are made, how sure they are
+partial_dependence, interactions, pair_tables   several planes, and columns that act together
 plane_cards          one summary per plane
 findings             facts that the owner of a model should check
 global_explanation   ``explain_global``: the model as a whole

@@ -8,10 +8,13 @@ model; ``History`` is for people to read.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from geomix.arrays import FloatArray
 from geomix.core.planes import Planes
 from geomix.training.settings import Settings
+
+DIGITS = 4  # of the units that a model keeps: bands need no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,3 +49,14 @@ class TrainingState:
     def corrected(self, planes: Planes) -> Planes:
         """Trained planes as those of the model."""
         return planes if self.class_bias is None else planes.with_class_bias(self.class_bias)
+
+    def penalty_facts(self, settings: Settings) -> dict[str, Any]:
+        """The penalty as plain values, which the model keeps for the bands of its effects."""
+        units = None if self.units is None else [float(f"{one:.{DIGITS}g}") for one in self.units]
+        return {
+            "l2": float(self.l2),
+            "shrink_to_mean": float(self.shrink_to_mean),
+            "usage_beta": float(settings.usage_beta),
+            "usage_delta": float(settings.usage_delta),
+            "units": units,
+        }

@@ -1,0 +1,299 @@
+"""How sure a curve is: a Laplace approximation of the penalised fit.
+
+The weights w_p of plane p, of class c, minimise n (loss + lambda_p ||w_p / units||^2). Around the
+minimum their posterior is close to a normal distribution with the precision
+
+    H_p = sum_i a_ip^2 p_ic (1 - p_ic) psi_i psi_i'  +  2 n lambda_p (1 - 1/C) / units^2
+
+with psi the features less their weighted mean, because the bias is free, and with the second term
+on the diagonal. n is the number of training rows; the rows given stand for them. An effect that is
+c'w has the variance c' H^-1 c. For two classes with one plane each this is exact: their difference
+is what is estimated, and H is its precision. More classes are treated as one against the rest, and
+the planes of a class as independent. The bands include the bias of the penalty on average over a
+curve (Nychka 1988), not at each point, and not the choice of the lift and the penalty.
+
+The temperature makes probabilities right on new rows, which shrinks all curves by about the share r
+of estimation noise in the log-odds. So the variance of an effect e is c' H^-1 c / T^2 + (r e)^2.
+
+The features of all columns form one block up to ``MOST_IN_BLOCK``. Wider models have one block for
+each column: the correlation between columns is then left out, and so are pairs of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.core.objective import usage_penalty
+from geomix.core.pooling import softmax
+from geomix.core.spline import SplineLift
+from geomix.core.spline_parts import PairPart, SplinePart
+from geomix.explain.contributions import raw_column_of
+from geomix.explain.pair_tables import margin_weights
+from geomix.model import GeometricMixture
+
+MOST_IN_BLOCK = 1500  # features: inverting a matrix of this size takes 0.2 s
+MOST_WORK = 2e10  # multiplications to invert the matrices of all planes
+SMALLEST_PRECISION = 1e-9  # relative; keeps a feature without rows and penalty from dividing by 0
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """features : (q,);  covariance : (P, q, q), or its diagonal (P, q)."""
+
+    features: IntArray
+    covariance: FloatArray
+
+    def variances(self, places: IntArray, design: FloatArray) -> FloatArray:
+        """(P, n): variance of design @ w for each row of ``design``; ``places`` in the block."""
+        if self.covariance.ndim == 2:
+            return self.covariance[:, places] @ (design**2).T
+        some = self.covariance[:, places[:, None], places[None, :]]
+        return np.stack([((design @ one) * design).sum(axis=1) for one in some])
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """Covariances of the planes' weights, block by block.
+
+    is_joint : whether all columns are in one block
+    """
+
+    blocks: tuple[Block, ...]
+    n_planes: int
+    is_joint: bool
+
+    def variances(self, features: IntArray, design: FloatArray) -> FloatArray:
+        """(P, n): variance of design @ w_p, for a design (n, len(features))."""
+        out = np.zeros((self.n_planes, len(design)))
+        for block in self.blocks:
+            known, places, own = np.intersect1d(
+                block.features, features, assume_unique=True, return_indices=True
+            )
+            if len(known):
+                out += block.variances(places, design[:, own])
+        return out
+
+
+def covariance(model: GeometricMixture, encoded: FloatArray) -> Covariance | None:
+    """Covariances from rows; None if the model does not know its penalty."""
+    penalty = _penalties(model, encoded)
+    if penalty is None or not len(encoded) or not model.lift.is_additive:
+        return None
+    information = _information_weights(model, encoded)
+    groups, is_joint = _groups(model)
+    gram = _spline_gram if isinstance(model.lift, SplineLift) else _linear_gram
+    n_planes = model.planes.n_planes
+    if n_planes == 2:  # one plane for each of two classes: the same matrix for both
+        information, penalty = information[:, :1], penalty[:1]
+    blocks = []
+    for features in groups:
+        inverse = _inverse(gram(model, encoded, features, information), penalty[:, features])
+        blocks.append(Block(features, np.broadcast_to(inverse, (n_planes, *inverse.shape[1:]))))
+    return Covariance(tuple(blocks), n_planes, is_joint)
+
+
+def column_design(
+    model: GeometricMixture, column: int, cells: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Features of a column, and their values at cells of it: (q,) and (n_cells, q)."""
+    rows = np.zeros((len(cells), model.n_features))
+    rows[:, column] = cells
+    lift = model.lift
+    if isinstance(lift, SplineLift):
+        own = [(part, steps) for part, steps in lift.by_part() if column in part.columns]
+        if not own:
+            return np.empty(0, dtype=np.intp), np.empty((len(cells), 0))
+        features = np.concatenate([np.arange(steps.start, steps.stop) for _, steps in own])
+        return features, np.hstack([_part_design(part, column, rows) for part, _ in own])
+    expanded = rows if model.expand is None else model.expand(rows)
+    U = model.standardize.scaled(expanded[:, model.standardize.kept])
+    own_columns = np.flatnonzero(raw_column_of(model) == column)
+    if model.standardize.rotation is None:
+        return own_columns, U[:, own_columns]
+    rotation = model.standardize.rotation
+    return np.arange(len(rotation)), U[:, own_columns] @ rotation[:, own_columns].T
+
+
+def _part_design(part: SplinePart, column: int, rows: FloatArray) -> FloatArray:
+    """phi of a column's curve; of a pair, its mean over the other column (``pair_tables.py``)."""
+    if not isinstance(part, PairPart):
+        return part.phi(rows)
+    a, b = margin_weights(part)
+    grid = part.bin_phi().reshape(part.n_first, part.n_second, -1)
+    is_first = part.columns[0] == column
+    side = np.einsum("t,stq->sq", b, grid) if is_first else np.einsum("s,stq->tq", a, grid)
+    side -= (a if is_first else b) @ side
+    side[-1] = 0.0
+    codes = part.codes(rows)
+    return np.asarray(side[codes // part.n_second if is_first else codes % part.n_second])
+
+
+def curve_deviations(
+    model: GeometricMixture, variances: FloatArray, usage: FloatArray | None = None
+) -> FloatArray:
+    """(n, n_curves) standard deviations of effects, from variances (P, n) of the planes.
+
+    usage : (n, P) mean responsibilities where a class has several planes.
+    """
+    planes = model.planes
+    A = np.ones((variances.shape[1], planes.n_planes)) if usage is None else usage
+    if usage is None:
+        A = A / planes.per_class[planes.class_of]
+    spread = variances.T * A**2
+    # The members of an ensemble are trained on nearly the same rows: deviations add, not variances.
+    by_member = np.sqrt(np.add.reduceat(spread, planes.pool_starts[:-1], axis=1))
+    by_class = by_member.reshape(len(A), planes.n_classes, planes.n_members).sum(axis=2)
+    by_class /= model.temperature
+    if planes.n_classes == 2:
+        return np.sqrt((by_class**2).mean(axis=1, keepdims=True))
+    return by_class * (1.0 - 1.0 / planes.n_classes)
+
+
+def curves(S: FloatArray) -> FloatArray:
+    """Class scores over T, (n, C), as log-odds: (n, 1) for two classes, (n, C) for more."""
+    if S.shape[1] == 2:
+        return S[:, 1:] - S[:, :1]
+    centred: FloatArray = S - S.mean(axis=1, keepdims=True)
+    return centred
+
+
+def noise_share(model: GeometricMixture, encoded: FloatArray, found: Covariance) -> FloatArray:
+    """(n_curves,) share of the estimation noise in the variance of the log-odds over rows, which
+    count by p (1 - p): those decide the temperature."""
+    features = np.concatenate([block.features for block in found.blocks])
+    Phi = np.asarray(model.feature_map(encoded))[:, features]
+    usage = model.answer("responsibilities", encoded)
+    noise = curve_deviations(model, found.variances(features, Phi), usage) ** 2
+    log_odds = curves(model.answer("class_scores", encoded))
+    P = model.answer("predict_proba", encoded)[:, -log_odds.shape[1] :]
+    weight = P * (1.0 - P) + np.finfo(float).tiny
+    weight = weight / weight.sum(axis=0)
+    spread = (weight * (log_odds - (weight * log_odds).sum(axis=0)) ** 2).sum(axis=0)
+    share = (weight * noise).sum(axis=0) / np.maximum(spread, np.finfo(float).tiny)
+    return np.minimum(share, 1.0)
+
+
+def _penalties(model: GeometricMixture, encoded: FloatArray) -> FloatArray | None:
+    """2 n lambda_p (1 - 1/C) / units^2, (P, n_features); None if they are not known."""
+    known: Any = (model.training or {}).get("penalty")
+    n_rows = (model.training or {}).get("n_rows")
+    if not isinstance(known, dict) or n_rows is None or not len(encoded):
+        return None
+    planes = model.planes
+    units = known.get("units")
+    units = np.ones(planes.n_inputs) if units is None else np.asarray(units, dtype=np.float64)
+    if len(units) != planes.n_inputs:
+        return None
+    usage = model.answer("responsibilities", encoded).mean(axis=0) * planes.n_members
+    strength = usage_penalty(usage, known["l2"], known["usage_beta"], known["usage_delta"])
+    strength = strength * (1.0 - known["shrink_to_mean"]) * (1.0 - 1.0 / planes.n_classes)
+    return np.asarray(2.0 * n_rows * strength[:, None] / units**2)
+
+
+def _information_weights(model: GeometricMixture, encoded: FloatArray) -> FloatArray:
+    """a^2 p (1 - p) of each row and plane before calibration, (n, P); their sum is of all
+    training rows."""
+    planes = model.planes
+    P = softmax(model.answer("class_scores", encoded) * model.temperature)
+    A = model.answer("responsibilities", encoded) * planes.n_members
+    n_rows = (model.training or {})["n_rows"]
+    weights: FloatArray = A**2 * (P * (1.0 - P))[:, planes.class_of]
+    return weights * (n_rows / len(encoded))
+
+
+def _groups(model: GeometricMixture) -> tuple[list[IntArray], bool]:
+    """Features of each block, and whether all columns are in one."""
+    planes, lift = model.planes, model.lift
+    most = min(MOST_IN_BLOCK, int(np.cbrt(MOST_WORK / planes.n_planes)))
+    if planes.n_inputs <= most:
+        return [np.arange(planes.n_inputs)], True
+    if not isinstance(lift, SplineLift):
+        if model.standardize.rotation is not None:
+            return [np.arange(planes.n_inputs)], False
+        column_of = raw_column_of(model)
+        return [np.flatnonzero(column_of == j) for j in np.unique(column_of)], False
+    by_part = [(part, np.arange(steps.start, steps.stop)) for part, steps in lift.by_part()]
+    single = [features for part, features in by_part if len(part.columns) == 1]
+    if single and sum(map(len, single)) <= most:
+        return [np.concatenate(single)], True
+    return single, False
+
+
+def _spline_gram(
+    model: GeometricMixture, encoded: FloatArray, features: IntArray, weights: FloatArray
+) -> FloatArray:
+    """sum_i weight_ip psi_i psi_i', from counts of the bins of each two parts."""
+    assert isinstance(model.lift, SplineLift)
+    inside = set(features.tolist())
+    parts = [part for part, steps in model.lift.by_part() if steps.start in inside]
+    codes = [part.codes(encoded) for part in parts]
+    starts = np.concatenate([[0], np.cumsum([part.n_steps for part in parts])])
+    places = [slice(a, b) for a, b in pairwise(starts)]
+    tables = [part.bin_phi() for part in parts]
+    if len(features) > MOST_IN_BLOCK:
+        return _spline_diagonal(parts, codes, tables, weights)
+    out = np.empty((weights.shape[1], len(features), len(features)))
+    for plane, weight in enumerate(weights.T):
+        total = weight.sum()
+        mean = np.empty(len(features))
+        for a, part in enumerate(parts):
+            mass = np.bincount(codes[a], weight, part.n_bins)
+            mean[places[a]] = mass @ tables[a]
+            out[plane, places[a], places[a]] = (tables[a].T * mass) @ tables[a]
+            for b in range(a):
+                n_bins = parts[b].n_bins
+                counts = np.bincount(codes[a] * n_bins + codes[b], weight, part.n_bins * n_bins)
+                cross = tables[a].T @ counts.reshape(part.n_bins, n_bins) @ tables[b]
+                out[plane, places[a], places[b]] = cross
+                out[plane, places[b], places[a]] = cross.T
+        out[plane] -= np.outer(mean, mean) / max(total, np.finfo(float).tiny)
+    return out
+
+
+def _spline_diagonal(
+    parts: Sequence[SplinePart],
+    codes: Sequence[IntArray],
+    tables: Sequence[FloatArray],
+    weights: FloatArray,
+) -> FloatArray:
+    diagonal = []
+    for part, code, table in zip(parts, codes, tables, strict=True):
+        mass = np.stack([np.bincount(code, one, part.n_bins) for one in weights.T])
+        total = np.maximum(mass.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        diagonal.append(mass @ table**2 - (mass @ table) ** 2 / total)
+    return np.hstack(diagonal)
+
+
+def _linear_gram(
+    model: GeometricMixture, encoded: FloatArray, features: IntArray, weights: FloatArray
+) -> FloatArray:
+    Phi = np.asarray(model.feature_map(encoded))[:, features]
+    total = np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
+    mean = weights.T @ Phi
+    if len(features) > MOST_IN_BLOCK:
+        return weights.T @ Phi**2 - mean**2 / total[:, None]
+    out = np.empty((weights.shape[1], len(features), len(features)))
+    for plane, weight in enumerate(weights.T):
+        out[plane] = (Phi.T * weight) @ Phi - np.outer(mean[plane], mean[plane]) / total[plane]
+    return out
+
+
+def _inverse(gram: FloatArray, penalty: FloatArray) -> FloatArray:
+    """(P, q, q) inverses of the precisions, or (P, q) of their diagonals."""
+    if gram.ndim == 2:
+        precision = np.maximum(gram, 0.0) + penalty
+        floor = SMALLEST_PRECISION * np.maximum(precision.max(axis=1, keepdims=True), 1.0)
+        return np.asarray(1.0 / np.maximum(precision, floor))
+    out = np.empty_like(gram)
+    for plane, one in enumerate(gram):
+        precision = one + np.diag(penalty[plane])
+        size = max(float(np.trace(precision)) / max(len(precision), 1), 1.0)
+        precision[np.diag_indices_from(precision)] += SMALLEST_PRECISION * size
+        out[plane] = np.linalg.inv(precision)
+    return out

@@ -1,0 +1,327 @@
+"""Effects: curves in log-odds, bands, importances and interactions."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from reading_models import SETTINGS, fitted
+from sklearn.inspection import partial_dependence
+
+import geomix
+from geomix import GeometricMixtureClassifier
+from geomix.explain.additive_form import NoShapes
+
+ADDITIVE = {"lift": "spline", "n_planes": 1, "max_interactions": 0}
+SPLINE = {**ADDITIVE, "l2": 0.01}
+
+
+def additive_table(n_rows, seed, n_classes=2):
+    """A known additive model: two curves, noise, and levels; and the effects of its columns."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({name: rng.uniform(-2.0, 2.0, n_rows) for name in ("wave", "line", "noise")})
+    X["level"] = rng.choice(["high", "low", "middle"], n_rows)
+    levels = {"high": 1.0, "low": -1.0, "middle": 0.0}
+    truth = {
+        "wave": lambda x: 1.2 * np.sin(1.5 * x),
+        "line": lambda x: 0.7 * x,
+        "noise": lambda x: 0.0 * x,
+        "level": lambda x: pd.Series(x).map(levels).to_numpy(),
+    }
+    log_odds = sum(effect(X[name].to_numpy()) for name, effect in truth.items())
+    y = np.where(rng.random(n_rows) < 1.0 / (1.0 + np.exp(-log_odds)), "yes", "no")
+    return X, y, truth
+
+
+def mixed_table(n_rows=400):
+    X, y, _ = additive_table(n_rows, 0)
+    rng = np.random.default_rng(1)
+    X["wave"] = X["wave"].mask(rng.random(n_rows) < 0.1)
+    X["level"] = X["level"].mask(rng.random(n_rows) < 0.1)
+    return X, y
+
+
+def table_with_a_pair(n_rows=1500):
+    """The sign of "wave" times "line" decides; "level" has missing cells."""
+    X, _ = mixed_table(n_rows)
+    X["wave"] = np.random.default_rng(2).uniform(-2.0, 2.0, n_rows)
+    noise = np.random.default_rng(3).logistic(size=n_rows)
+    return X, np.where(3.0 * np.sign(X["wave"] * X["line"]) + noise > 0.0, "yes", "no")
+
+
+@pytest.fixture(scope="module", params=["linear", "spline", "pairs"])
+def one_plane(request):
+    kind = request.param
+    X, y = table_with_a_pair() if kind == "pairs" else mixed_table()
+    settings = {
+        "linear": {"lift": "linear", "n_planes": 1},
+        "spline": SPLINE,
+        "pairs": {"lift": "spline", "max_planes": 1, "max_interactions": 2},
+    }[kind]
+    return GeometricMixtureClassifier(random_state=0, **settings).fit(X, y), X, kind
+
+
+@pytest.fixture(scope="module")
+def xor():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1.0, 1.0, (500, 3)), columns=["a", "b", "other"])
+    y = np.where(X["a"] * X["b"] > 0.0, "same", "different")
+    clf = GeometricMixtureClassifier(2, lift="linear", random_state=0, l2=1e-4).fit(X, y)
+    return clf, X
+
+
+def value_at(effect, cells):
+    """The effect of raw cells, (n_cells, n_curves)."""
+    if effect.kind == "category":
+        table = {level: effect.values[:, k] for k, level in enumerate(effect.levels)}
+        return np.array([effect.missing if pd.isna(one) else table[one] for one in cells])
+    curves = np.array([np.interp(cells, effect.x, curve) for curve in effect.values]).T
+    curves[np.isnan(cells)] = np.nan if effect.missing is None else effect.missing
+    return curves
+
+
+def pair_at(interaction, X):
+    places = []
+    for name, edges, levels in zip(
+        interaction.columns,
+        (interaction.x_edges, interaction.y_edges),
+        (interaction.x_levels, interaction.y_levels),
+        strict=True,
+    ):
+        if levels is not None:
+            places.append(X[name].map({level: k for k, level in enumerate(levels)}).to_numpy())
+        else:
+            places.append(np.searchsorted(edges[1:-1], X[name].to_numpy(), "right"))
+    return interaction.values[:, places[0], places[1]].T
+
+
+def test_effects_of_one_plane_per_class_add_up_to_the_log_odds(one_plane):
+    clf, X, kind = one_plane
+    X = X.dropna() if kind == "pairs" else X
+    found = clf.effects(X)
+    total = found.intercept + sum(value_at(one, X[one.column].to_numpy()) for one in found)
+    if kind == "pairs":
+        assert found.interactions
+        total = total + sum(pair_at(one, X) for one in found.interactions)
+    assert found.is_exact
+    np.testing.assert_allclose(total[:, 0], clf.decision_function(X), atol=1e-9)
+
+
+def test_effects_are_zero_on_average_over_the_training_rows(one_plane):
+    clf, X, kind = one_plane
+    for one in clf.effects(X):
+        mean = one.values @ one.shares
+        if one.missing is not None and one.kind == "category":
+            mean = mean + one.missing * one.missing_share
+        if one.kind == "category" or one.missing is None:
+            assert np.abs(mean).max() < (0.05 if kind == "pairs" else 1e-4)
+
+
+def test_two_classes_have_one_curve_in_log_odds_of_the_second(one_plane):
+    clf, X, _ = one_plane
+    found = clf.effects(X)
+    assert found.labels == ("yes",)
+    assert found.unit() == "log-odds of yes"
+    assert {len(one.values) for one in found} == {1}
+
+
+def test_curves_of_three_classes_are_log_probabilities_less_their_mean():
+    X, y, _ = additive_table(300, 3)
+    y = np.where(X["line"] > 1.0, "maybe", y)
+    clf = GeometricMixtureClassifier(random_state=0, **SPLINE).fit(X, y)
+    found = clf.effects(X)
+    total = found.intercept + sum(value_at(one, X[one.column].to_numpy()) for one in found)
+    log_p = clf.predict_log_proba(X)
+    np.testing.assert_allclose(total, log_p - log_p.mean(axis=1, keepdims=True), atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{"lift": "linear"}, {"lift": "fourier"}], ids=str)
+def test_effects_of_several_planes_are_the_partial_dependence_of_scikit_learn(settings):
+    X, y, _ = additive_table(300, 5)
+    X = X[["wave", "line"]]
+    clf = GeometricMixtureClassifier(2, random_state=0, l2=1e-3, **settings).fit(X, y)
+    one = clf.effects(X)["wave"]
+    theirs = partial_dependence(
+        clf,
+        X,
+        ["wave"],
+        custom_values={"wave": one.x},
+        response_method="decision_function",
+        method="brute",
+    )["average"][0]
+    ours = one.values[0]
+    np.testing.assert_allclose(ours - ours.mean(), theirs - theirs.mean(), atol=1e-8)
+
+
+def test_every_level_is_in_its_effect_with_its_share(one_plane):
+    clf, X, _ = one_plane
+    level = clf.effects(X)["level"]
+    assert set(level.levels) == set(X["level"].dropna())
+    shares = X["level"].value_counts() / len(X)
+    assert level.shares.tolist() == pytest.approx([shares[name] for name in level.levels])
+    assert level.missing is not None
+    assert level.missing_share == pytest.approx(X["level"].isna().mean())
+
+
+def test_importance_is_the_mean_size_of_the_effect_within_its_interval(one_plane):
+    clf, X, _ = one_plane
+    for one in clf.effects(X):
+        sizes = np.abs(value_at(one, X[one.column].to_numpy())).mean(axis=0)
+        np.testing.assert_allclose(one.importance, sizes, atol=1e-9)
+        assert (one.importance_lower <= one.importance).all()
+        assert (one.importance <= one.importance_upper).all()
+
+
+def test_the_density_is_that_of_the_rows(one_plane):
+    clf, X, _ = one_plane
+    line = clf.effects(X)["line"]
+    counts, _ = np.histogram(X["line"], line.density_edges)
+    np.testing.assert_allclose(line.density, counts / len(X))
+    assert line.density_edges[[0, -1]].tolist() == [X["line"].min(), X["line"].max()]
+
+
+def test_bands_cover_the_true_curves_of_a_known_model():
+    """On average over points, columns and tables, bands of 90 % cover 85 to 95 %."""
+    covered = []
+    for seed in range(12):
+        X, y, truth = additive_table(500, seed)
+        found = GeometricMixtureClassifier(random_state=0, **ADDITIVE).fit(X, y).effects(X)
+        for one in found:
+            cells = np.array(one.levels) if one.kind == "category" else np.linspace(-1.9, 1.9, 20)
+            true = truth[one.column](cells) - truth[one.column](X[one.column].to_numpy()).mean()
+            lower, upper = one.lower[0], one.upper[0]
+            if one.kind == "number":
+                lower, upper = np.interp(cells, one.x, lower), np.interp(cells, one.x, upper)
+            covered.append(np.mean((lower <= true) & (true <= upper)))
+    assert 0.85 <= np.mean(covered) <= 0.95
+
+
+def test_bands_are_narrower_with_more_training_rows():
+    widths = []
+    for n_rows in (300, 1200):
+        X, y, _ = additive_table(n_rows, 0)
+        clf = GeometricMixtureClassifier(random_state=0, lift="linear", n_planes=1, l2=1e-4)
+        one = clf.fit(X, y).effects(X)["level"]
+        widths.append(float((one.upper - one.lower).mean()))
+    assert 1.5 < widths[0] / widths[1] < 2.6
+
+
+def test_fewer_rows_of_the_same_kind_give_nearly_the_same_bands(one_plane):
+    clf, X, _ = one_plane
+    whole, half = clf.effects(X)["line"], clf.effects(X.iloc[::2])["line"]
+    grid = np.linspace(-1.5, 1.5, 9)
+    width = [np.interp(grid, one.x, (one.upper - one.lower)[0]) for one in (whole, half)]
+    np.testing.assert_allclose(width[0], width[1], rtol=0.35)
+
+
+def test_without_rows_there_are_curves_but_no_bands(one_plane):
+    clf, X, kind = one_plane
+    found, with_rows = clf.effects(), clf.effects(X)
+    assert not found.has_bands
+    assert found.bands == "none: pass rows X"
+    assert found["line"].density is None
+    np.testing.assert_allclose(found["level"].values, with_rows["level"].values)
+    if kind == "spline":  # the model knows the shares of its training rows
+        np.testing.assert_allclose(found["line"].shares, with_rows["line"].shares, atol=1e-3)
+
+
+def test_a_loaded_model_has_the_same_effects(one_plane, tmp_path):
+    clf, X, _ = one_plane
+    clf.save(tmp_path / "model.geomix")
+    before, after = clf.effects(X), geomix.load(tmp_path / "model.geomix").effects(X)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one.lower, other.lower)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_a_model_of_one_plane_per_class_without_pairs_has_no_interactions(one_plane):
+    clf, X, kind = one_plane
+    found = clf.effects(X).interactions
+    assert bool(found) == (kind == "pairs")
+
+
+def test_interactions_of_pairs_are_zero_on_average_along_both_sides(one_plane):
+    clf, X, _ = one_plane
+    for one in clf.effects(X).interactions:
+        joint = one.shares
+        a, b = joint.sum(axis=1), joint.sum(axis=0)
+        np.testing.assert_allclose(one.values[0] @ b, 0.0, atol=1e-9)
+        np.testing.assert_allclose(a @ one.values[0], 0.0, atol=1e-9)
+        assert 0.0 <= one.h <= 1.0
+
+
+def test_the_strongest_interaction_of_an_exclusive_or_is_found(xor):
+    clf, X = xor
+    found = clf.effects(X)
+    first, *rest = found.interactions
+    assert first.columns == ("a", "b")
+    assert first.h > 0.9
+    assert all(one.strength < first.strength / 5 for one in rest)
+    corners = first.values[0][[0, 0, -1, -1], [0, -1, 0, -1]]
+    assert (np.sign(corners) == [1, -1, -1, 1]).all()
+
+
+def test_importance_counts_columns_that_act_through_interactions_alone(xor):
+    clf, X = xor
+    found = clf.effects(X)
+    sizes = {one.column: one.size for one in found}
+    assert min(sizes["a"], sizes["b"]) > 5 * sizes["other"]
+    assert found.method == "partial dependence"
+    assert found["a"].planes_low is not None
+    assert (found["a"].planes_low <= found["a"].planes_high).all()
+
+
+def test_effects_are_the_same_each_time(xor):
+    clf, X = xor
+    first, second = clf.effects(X).to_dict(), clf.effects(X).to_dict()
+    assert json.dumps(first) == json.dumps(second)
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_every_kind_of_model_has_effects_of_all_columns(kind):
+    model, X, _ = fitted(kind)
+    found = model.effects(X)
+    assert found.columns == model.columns
+    assert all(np.isfinite(one.values).all() and one.size >= 0.0 for one in found)
+    assert found.has_bands == (model.lift.kind != "fourier")
+    for one in found:
+        if one.lower is not None:
+            assert (one.lower <= one.values).all()
+            assert (one.values <= one.upper).all()
+
+
+def test_a_fourier_model_asks_for_rows():
+    X, y, _ = additive_table(200, 5)
+    clf = GeometricMixtureClassifier(1, lift="fourier", l2=1e-3, random_state=0)
+    with pytest.raises(NoShapes, match="pass rows X"):
+        clf.fit(X, y).effects()
+
+
+def test_wide_models_have_bands_column_by_column(monkeypatch, one_plane):
+    clf, X, _ = one_plane
+    monkeypatch.setattr("geomix.explain.effect_bands.MOST_IN_BLOCK", 20)
+    found = clf.effects(X)
+    joint = clf.model_.planes.n_inputs <= 20
+    assert found.bands.endswith("columns apart") != joint
+    assert all(np.isfinite(one.lower).all() for one in found if one.lower is not None)
+
+
+def test_effects_are_a_table_a_frame_and_plain_values(one_plane):
+    clf, X, _ = one_plane
+    found = clf.effects(X)
+    frame = found.to_frame()
+    assert list(frame.columns) == ["column", "class", "value", "effect", "lower", "upper", "share"]
+    assert len(found.importance_frame()) == 4
+    assert "wave" in str(found)
+    assert "<table>" in found._repr_html_()
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_an_unknown_column_and_a_bad_confidence_are_refused(one_plane):
+    clf, X, _ = one_plane
+    with pytest.raises(KeyError, match="No effect of 'lime'"):
+        clf.effects(X)["lime"]
+    with pytest.raises(ValueError, match="confidence=90"):
+        clf.effects(X, confidence=90)
