@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from geomix.model import GeometricMixture
     from geomix.modelfile.saving import load
     from geomix.out_of_core.files import fit_files
+    from geomix.table.check import check_table
     from geomix.training.recipe import Recipe
     from geomix.versions import show_versions
 
@@ -34,6 +35,7 @@ __all__ = [
     "SchemaError",
     "TableFileError",
     "__version__",
+    "check_table",
     "fit_files",
     "load",
     "merge",
@@ -52,6 +54,7 @@ _HOMES = {
     "Recipe": "training.recipe",
     "SchemaError": "errors",
     "TableFileError": "errors",
+    "check_table": "table.check",
     "fit_files": "out_of_core.files",
     "load": "modelfile.saving",
     "merge": "explain.editing",

@@ -156,6 +156,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Iterations of the final training.
     n_planes_ : ndarray of shape (n_classes,)
         Planes per class.
+    table_check_ : TableCheck
+        What ``geomix.check_table`` finds in the training table.
     coef_, intercept_ : ndarrays of shape (n_planes, n_columns) and (n_planes,)
         The planes over the raw columns; linear lift only.
     n_features_in_ : int
@@ -485,7 +487,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def _fitted_attributes(self, model: GeometricMixture) -> dict[str, Any]:
         state = {"model_": model, "classes_": model.classes, "n_planes_": model.planes.per_class}
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "table_check_"):
             if hasattr(self, name):
                 state[name] = getattr(self, name)
         return state

@@ -240,7 +240,7 @@ def test_one_row_per_class_gives_one_plane_each_and_holds_nothing_out(iris, para
 
 def test_a_class_of_one_row_is_learnt_and_warned_of(iris):  # A21
     X, y = iris[0][:101], np.array(["seto", "versi", "virgi"])[iris[1][:101]]
-    with pytest.warns(DataQualityWarning, match="'virgi' has one row only"):
+    with pytest.warns(DataQualityWarning, match=r"'virgi' \(1\) has fewer than 5 rows"):
         clf = quick(n_planes="auto").fit(X, y)
     assert clf.n_planes_[2] == 1
     assert clf.predict(X[100:])[0] == "virgi"  # it was in the training part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from geomix.table.printing import SmallTable, printable
@@ -32,6 +32,7 @@ class FitFacts:
     output: str
     n_bytes: int
     notes: tuple[str, ...]
+    check: Any
 
     @classmethod
     def of(cls, estimator: Any, fitted: Any, args: Any) -> FitFacts:
@@ -62,10 +63,13 @@ class FitFacts:
             os.fsdecode(args.output),
             os.path.getsize(args.output),
             tuple(history.notes),
+            estimator.table_check_,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"test": None if self.test is None else self.test.to_dict()}
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
+        test = None if self.test is None else self.test.to_dict()
+        return facts | {"test": test, "check": self.check.to_dict()}
 
     def __str__(self) -> str:
         columns = _counted(self.n_numbers, "number", "numbers")
@@ -78,6 +82,7 @@ class FitFacts:
             f"{self.n_rows} rows of {columns}, {len(self.classes)} classes: {_some(self.classes)}",
             f"{self.lift} lift, planes per class: {_some(self.planes)}{self._members()}",
         ]
+        lines += self._check()
         if self.choice:
             lines.append(self.choice)
         if self.test is not None:
@@ -92,6 +97,14 @@ class FitFacts:
             f"{how} in {self.seconds:.1f} s; {printable(self.output)} has {self.n_bytes} bytes"
         )
         return "\n".join(lines)
+
+    def _check(self) -> list[str]:
+        """The data check: the notes; serious findings were printed as warnings."""
+        serious, notes = len(self.check.serious), self.check.notes
+        counted = [_counted(serious, "warning above", "warnings above")] if serious else []
+        counted += [_counted(len(notes), "note", "notes")] if notes else []
+        title = f"data check: {' and '.join(counted) or 'no findings'}"
+        return [title, *(f"  - {printable(finding.sentence)}" for finding in notes)]
 
     def _members(self) -> str:
         return "" if self.n_members == 1 else f", in each of {self.n_members} ensemble members"

@@ -25,12 +25,14 @@ from geomix.core.planes import Planes
 from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core.part_reader import PartReader, known_from, part_reader_of
+from geomix.out_of_core.sampling import as_labels
 from geomix.out_of_core.survey import RowPart, Survey, survey_part
 from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.fit import SampleFit, fit_sample, watch_until
 from geomix.search.folds import Snapshot, Watch
 from geomix.search.splits import task_of
-from geomix.table.columns import missing_error
+from geomix.table.check import TableCheck, check_sample
+from geomix.table.columns import labels_of, missing_error
 from geomix.table.labels import class_weight_factors, unitless
 from geomix.table.row_views import all_rows
 from geomix.training.data_checks import warn_about
@@ -230,7 +232,8 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
             }
             raise missing_error(found, "X")
         estimator.check_planes_of_labels(survey.classes.labels)
-        _warn(survey, estimator.n_planes)
+        shadow.table_check_ = _check(survey)
+        _warn(shadow.table_check_, survey, estimator.n_planes)
 
     with ProgressLine(estimator.verbose) as line:
         result, survey = fit_out_of_core(
@@ -248,13 +251,23 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
     return estimator.take_over(shadow, result, survey.n_rows)
 
 
-def _warn(survey: Survey, n_planes: Any) -> None:
+def _check(survey: Survey) -> TableCheck:
+    sample, classes = survey.sample, survey.classes
+    columns = [
+        cells if levels is None else labels_of(as_labels(cells).tolist())
+        for cells, levels in zip(sample.columns, survey.levels, strict=True)
+    ]
+    codes = classes.codes(sample.y)
+    return check_sample(survey.names, columns, codes, classes.labels, classes.n_rows)
+
+
+def _warn(check: TableCheck, survey: Survey, n_planes: Any) -> None:
     moments = survey.moments
     n_levels = survey.schema.n_levels
     high = np.where(survey.schema.is_category, np.maximum(n_levels - 1.0, 0.0), moments.high)
     columns = ColumnRange(moments.low, high, survey.has_missing)
     codes = np.repeat(np.arange(len(survey.classes.labels)), np.minimum(survey.classes.n_rows, 100))
-    warn_about(columns, survey.schema, survey.classes.labels, codes, n_planes)
+    warn_about(check, columns, survey.schema, survey.classes.labels, codes, n_planes)
 
 
 def class_factors(class_weight: Any, survey: Survey) -> FloatArray | None:

@@ -20,6 +20,7 @@ from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import RowPart, Survey, survey_part
 from geomix.table.labels import plain_labels
+from geomix.tablefile.column_names import check_present
 from geomix.tablefile.columnar import parquet_batches
 from geomix.tablefile.unchanged import UnchangedFile
 
@@ -95,12 +96,7 @@ class ParquetSource:
         return tuple(name for name in _names(self.paths[0]) if name not in taken)
 
     def _check_names(self, path: str, wanted: list[str]) -> None:
-        there = _names(path)
-        if lost := [name for name in wanted if name not in there]:
-            raise SchemaError(
-                f"{path!r} has no column {', '.join(map(repr, lost))}; it has "
-                f"{', '.join(map(repr, there[:20]))}."
-            )
+        check_present(wanted, _names(path), path, "which the arguments name")
 
 
 def _labels(column: Any) -> Any:

@@ -10,6 +10,7 @@ reader            a whole table as checked rows
 row_views         rows of a table by index, without a copy
 sparse_rows       sparse matrices as CSR rows, their structure checked
 one_hot           encoded cells as 0/1 columns and numbers
+check             facts about a table before a fit; suspicions has the tests
 printing          small tables as text, HTML and pandas frames
 sql_text          SQL identifiers and literals
 """

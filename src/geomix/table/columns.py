@@ -118,6 +118,13 @@ def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool
     return labels
 
 
+def labels_of(cells: list[Any]) -> Labels:
+    """Labels of cells, None where missing."""
+    levels = [cell for cell in dict.fromkeys(cells) if cell is not None]
+    code_of = {level: code for code, level in enumerate(levels)}
+    return Labels(np.array([code_of.get(cell, -1) for cell in cells], dtype=np.intp), levels)
+
+
 def _arrow_codes(column: Any) -> tuple[IntArray, list[Any]]:
     """Codes and levels of an Arrow dictionary column, without an object for each cell."""
     parts = column.unify_dictionaries().chunks

@@ -74,7 +74,7 @@ def read_rows(
     rows = _validated(estimator, X, reset, as_it_lies, skip_check_array=by_column)
     if by_column:
         wanted = getattr(estimator, "categorical_features", None)
-        rows = _read_columns(X, _declared(wanted, X)) if reset else _encoded(schema, X)
+        rows = _read_columns(X, declared_categories(wanted, X)) if reset else _encoded(schema, X)
     elif is_sparse(rows):
         rows = _plain_csr(rows)
     return _checked(estimator, rows, name)
@@ -87,7 +87,7 @@ def _is_mixed(estimator: Any, X: Any, schema: Schema | None) -> bool:
     if schema is not None and schema.has_categories:
         return True
     wanted = getattr(estimator, "categorical_features", None)
-    return not is_plain(X) or (schema is None and bool(_declared(wanted, X).any()))
+    return not is_plain(X) or (schema is None and bool(declared_categories(wanted, X).any()))
 
 
 def _validated(
@@ -115,7 +115,7 @@ def _validated(
 def read_columns(X: Any, categorical_features: Any = None) -> FloatArray | list[Any]:
     """A table to be learnt from, with nothing remembered: one array where it is numbers by type,
     else a list of its columns (numbers or ``Labels``)."""
-    declared = _declared(categorical_features, X)
+    declared = declared_categories(categorical_features, X)
     if isinstance(X, np.ndarray) and is_plain(X) and not declared.any():
         return X.astype(np.float64)
     return _read_columns(X, declared)
@@ -138,7 +138,7 @@ def _encoded(schema: Schema | None, X: Any) -> FloatArray:
     return schema.encode(X)
 
 
-def _declared(wanted: Any, X: Any) -> BoolArray:
+def declared_categories(wanted: Any, X: Any) -> BoolArray:
     """Which columns ``categorical_features`` names, (n_columns,)."""
     names = [name for name, _ in names_and_types(X)]
     declared = np.zeros(len(names), dtype=bool)

@@ -1,4 +1,8 @@
-"""Warnings about the columns and classes of a training table."""
+"""Warnings about the columns and classes of a training table.
+
+The serious findings of ``table/check.py``, and what concerns training alone: columns that are
+dropped, and classes with fewer rows than planes.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +14,34 @@ import numpy as np
 
 from geomix.arrays import IntArray
 from geomix.errors import DataQualityWarning
+from geomix.table.check import TableCheck
 from geomix.table.schema import Schema
 from geomix.training.rows import ColumnRange
 
 
 def warn_about(
-    columns: ColumnRange, schema: Schema, classes: Any, codes: IntArray, n_planes: Any
+    check: TableCheck,
+    columns: ColumnRange,
+    schema: Schema,
+    classes: Any,
+    codes: IntArray,
+    n_planes: Any,
 ) -> None:
     """One ``DataQualityWarning`` for each concern about the columns and classes of a table."""
     counts = np.bincount(codes, minlength=len(classes))
+    found = [finding.sentence for finding in check.serious]
+    named = {name for finding in check.serious for name in finding.columns}
+    few_are_named = any(finding.kind == "few rows" for finding in check.serious)
     for concern in [
-        *_about_columns(columns, schema),
-        *_about_classes(classes.tolist(), counts, n_planes),
+        *found,
+        *_about_columns(columns, schema, named),
+        *_about_classes(classes.tolist(), counts, n_planes, few_are_named),
     ]:
         warnings.warn(concern, DataQualityWarning, stacklevel=5)
 
 
-def _about_columns(columns: ColumnRange, schema: Schema) -> list[str]:
+def _about_columns(columns: ColumnRange, schema: Schema, named: set[str]) -> list[str]:
+    """Concerns about columns; ``named`` are those that a finding speaks of already."""
     names = schema.names
     concerns = [
         f"Column {names[j]!r} is 100 % missing and is dropped." for j in columns.all_missing
@@ -35,7 +50,7 @@ def _about_columns(columns: ColumnRange, schema: Schema) -> list[str]:
         f"Column {column.name!r} has no level that occurs twice and is of no use. If it is an "
         "identifier, drop it."
         for column in schema.columns
-        if column.has_other and not column.levels
+        if column.has_other and not column.levels and column.name not in named
     ]
     concerns += [
         f"Column {names[j]!r} varies by less than 1e-300 and is taken as constant."
@@ -46,14 +61,16 @@ def _about_columns(columns: ColumnRange, schema: Schema) -> list[str]:
     return concerns
 
 
-def _about_classes(labels: list[Any], counts: IntArray, n_planes: Any) -> list[str]:
+def _about_classes(
+    labels: list[Any], counts: IntArray, n_planes: Any, few_are_named: bool
+) -> list[str]:
     n_rows = int(counts.sum())
     concerns = []
     for label, count in zip(labels, counts, strict=True):
         if count == 0:
             concerns.append(f"Class {label!r} has no row of positive weight.")
             continue
-        if count == 1 and n_rows > len(labels):
+        if count == 1 and n_rows > len(labels) and not few_are_named:
             concerns.append(f"Class {label!r} has one row only.")
         wanted = n_planes.get(label) if isinstance(n_planes, Mapping) else n_planes
         if not isinstance(wanted, str) and wanted is not None and wanted > count:

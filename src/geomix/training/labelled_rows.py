@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.table.category_levels import learn_schema
+from geomix.table.check import check_read_columns
 from geomix.table.labels import (
     class_weight_factors,
     codes_of,
@@ -52,11 +53,14 @@ def first_rows(
             f"{classes[present].tolist()[0]!r}."
         )
     names = column_names(estimator, estimator.n_features_in_)
+    check = check_read_columns(names, X, codes, classes, used=np.flatnonzero(weight > 0))
+    estimator.table_check_ = check
     if isinstance(X, list):
         schema, X = learn_schema(names, X, weight)
     else:
         schema = numeric_schema(names)
-    warn_about(column_range(X), schema, classes, codes[weight > 0], estimator.n_planes)
+    used_codes = codes[weight > 0]
+    warn_about(check, column_range(X), schema, classes, used_codes, estimator.n_planes)
     return _of_positive_weight(X, codes, weight), schema, classes
 
 
