@@ -18,7 +18,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from geomix import GeometricMixture, GeometricMixtureClassifier, Recipe
 from geomix.core.calibration import expected_calibration_error, negative_log_likelihood
@@ -30,7 +35,6 @@ from geomix.plots import (
     ResponsibilityDisplay,
     UsageDisplay,
 )
-from geomix.training.history import History
 
 TEST_SHARE = 0.4
 BAR_WIDTH = 20
@@ -52,13 +56,14 @@ def run(output: Any, seed: int = 0) -> None:
     folder = writable_folder(Path(output))
     cancer = breast_cancer(seed)
     started = time.perf_counter()
-    fitted = GeometricMixtureClassifier(random_state=seed).fit(cancer.X, cancer.y)
+    fitted = GeometricMixtureClassifier(lift="linear", random_state=seed).fit(cancer.X, cancer.y)
     seconds = time.perf_counter() - started
     model = replace(fitted.model_, columns=cancer.columns)
     print_opening(cancer, seconds)
     print_quality(model, cancer, seed)
-    print_choice(fitted.history_)
-    print_planes_to_read(model, cancer, seed)
+    print_rivals(model, cancer, seed)
+    print_planes_to_read(model, cancer)
+    print_choice(cancer, seed)
 
     digits, true_digits = even_and_odd_digits(seed)
     union = linear_model(digits, seed, n_planes=5)
@@ -142,27 +147,46 @@ def drawn(P: Any, rng: np.random.Generator) -> Any:
     return (rng.random((len(P), 1)) > P[:, :-1].cumsum(axis=1)).sum(axis=1)
 
 
-def print_choice(history: History) -> None:
-    heading("Which family of models was chosen, and why?")
+def print_rivals(model: GeometricMixture, table: Table, seed: int) -> None:
+    """The same rows for three well-known models, with their defaults."""
+    heading("Is it as good as models that nobody can read?")
+    print("                                accuracy  log-loss")
+    print_line(
+        f"geomix, {model.planes.n_planes} planes", accuracy(model, table), log_loss_of(model, table)
+    )
+    rivals: dict[str, Any] = {
+        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
+        "random forest": RandomForestClassifier(random_state=seed),
+        "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
+    }
+    for name, rival in rivals.items():
+        rival.fit(table.X, table.y)
+        print_line(name, rival.score(table.X_test, table.y_test), log_loss_of(rival, table))
+
+
+def print_line(name: str, share: float, loss: float) -> None:
+    print(f"  {name:30s}{share:.3f}     {loss:.3f}")
+
+
+def log_loss_of(model: Any, table: Table) -> float:
+    return float(log_loss(table.y_test, model.predict_proba(table.X_test)))
+
+
+def print_choice(table: Table, seed: int) -> None:
+    heading("What would a richer model win? The default lets families of models race:")
+    history = GeometricMixtureClassifier(random_state=seed).fit(table.X, table.y).history_
     print(textwrap.indent(str(history.choice), "  "))
 
 
-def print_planes_to_read(model: GeometricMixture, table: Table, seed: int) -> None:
-    """Weights per column; a Fourier plane has none, so there a linear model stands in."""
-    heading("Which plane answers for what?")
-    print(f"  planes per class: {planes_per_class(model)}")
-    if model.lift.kind != "linear":
-        linear = GeometricMixtureClassifier(lift="linear", random_state=seed)
-        model = replace(linear.fit(table.X, table.y).model_, columns=table.columns)
-        print("  The planes of a Fourier lift have no weights per column. To read along, the same")
-        print(f'  with lift="linear": accuracy {accuracy(model, table):.3f}')
-    usage = plane_usage(model, table.X_test, table.y_test)
-    for card, share in zip(top_columns(model, k=4), usage, strict=True):
-        if share > 0.0:
-            print(f"  {card.label}, plane {card.plane}: {share:.0%} of the {card.label} rows")
-            for column, weight in zip(card.columns, card.weights, strict=True):
-                print(f"    {weight:+.2f}  {column}")
-    print("  Weights are per standard deviation of the column; the strongest four are shown.")
+def print_planes_to_read(model: GeometricMixture, table: Table) -> None:
+    """Weights per column; with one plane per class those of the second class are enough."""
+    heading("Which columns speak for which class?")
+    cards = top_columns(model, k=6)
+    for card in cards if len(cards) > 2 else cards[1:]:
+        print(f"  for {card.label}:")
+        for column, weight in zip(card.columns, card.weights, strict=True):
+            print(f"    {weight:+.2f}  {column}")
+    print("  Weights are per standard deviation of the column; the strongest six are shown.")
 
 
 def print_union(model: GeometricMixture, table: Table, true_digits: Any, seed: int) -> None:
@@ -204,11 +228,6 @@ def heading(text: str) -> None:
     print(f"\n{text}")
 
 
-def planes_per_class(model: GeometricMixture) -> str:
-    pairs = zip(model.classes, model.planes.per_class, strict=True)
-    return ", ".join(f"{label} {n_planes}" for label, n_planes in pairs)
-
-
 def bar_of(share: float) -> str:
     full, empty = ("█", "░") if "utf" in (sys.stdout.encoding or "").lower() else ("#", ".")
     n_full = round(share * BAR_WIDTH)
@@ -231,14 +250,20 @@ def write_pictures(
     moons = fitted.model_
     regions = RegionDisplay.from_model(moons, X, y)
     reliability = ReliabilityDisplay.from_model(model, cancer.X_test, cancer.y_test, before=True)
-    pictures: dict[str, Any] = {
-        "moons_regions.png": regions.plot(),
-        "moons_planes.png": regions.plot(by_plane=True),
-        "moons_responsibility.png": ResponsibilityDisplay.from_model(moons, X, y, label=1).plot(),
-        "moons_history.png": HistoryDisplay.from_history(fitted.history_).plot(),
-        "wdbc_reliability.png": reliability.plot(),
-        "digits_usage.png": UsageDisplay.from_model(union, digits.X_test, digits.y_test).plot(),
+    responsibility = ResponsibilityDisplay.from_model(moons, X, y, label=1)
+    usage = UsageDisplay.from_model(union, digits.X_test, digits.y_test)
+    pictures: dict[str, tuple[str, Any]] = {
+        "moons_regions.png": ("Two moons: the regions of two classes", regions.plot()),
+        "moons_planes.png": ("Two moons: which plane answers where", regions.plot(by_plane=True)),
+        "moons_responsibility.png": ("Planes of the second moon", responsibility.plot()),
+        "moons_history.png": (
+            "Two moons: the training",
+            HistoryDisplay.from_history(fitted.history_).plot(),
+        ),
+        "wdbc_reliability.png": ("Breast cancer: can 90 % be trusted?", reliability.plot()),
+        "digits_usage.png": ("Even and odd digits: the share of each plane", usage.plot()),
     }
-    for name, display in pictures.items():
+    for name, (title, display) in pictures.items():
+        display.figure_.suptitle(title, fontsize=10)
         display.figure_.savefig(folder / name)
     return [folder / name for name in pictures]

@@ -319,3 +319,28 @@ def test_without_pandas_frame_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         display.frame()
+
+
+def test_many_rows_are_drawn_as_a_selection_with_few_rings():
+    rng = np.random.default_rng(0)
+    points, codes = rng.normal(size=(10_000, 2)), rng.integers(0, 26, 10_000)
+    shown = ProjectionDisplay(
+        tuple(map(str, range(26))), points, (0.5, 0.2), codes, codes[::-1]
+    ).plot()
+    drawn = [len(one.get_offsets()) for one in shown.ax_.collections]
+    assert sum(drawn[:-1]) <= 3000
+    assert drawn[-1] <= 300
+    assert "300 ringed" in shown.ax_.get_legend().get_texts()[-1].get_text()
+
+
+def test_a_legend_of_26_classes_stands_beside_the_axes_and_inside_the_figure():
+    rng = np.random.default_rng(0)
+    codes = np.arange(260) % 26
+    classes = tuple(f"a rather long name of class {i}" for i in range(26))
+    shown = ProjectionDisplay(classes, rng.normal(size=(260, 2)), (0.5, 0.2), codes, codes).plot()
+    shown._repr_png_()  # the layout is computed when the picture is drawn
+    legend = shown.ax_.get_legend().get_window_extent()
+    figure = shown.figure_.bbox
+    assert legend.x0 >= shown.ax_.get_window_extent().x1
+    assert legend.x1 <= figure.x1
+    assert legend.y0 >= figure.y0

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from geomix.arrays import FloatArray
+from geomix.table.printing import shortened
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B", "#B8A800")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 2, 2)), (0, (1, 1)))
@@ -29,6 +30,9 @@ SHADES = (0.58, 0.32)
 DOTS_PER_INCH = 150
 # In characters: the room of a mark with its gap, and of a whole line of legend.
 LEGEND_MARK, LEGEND_LINE = 6, 72
+# A legend of more entries stands beside the axes, in columns of at most this many.
+MOST_ABOVE, MOST_IN_A_COLUMN = 12, 27
+LONGEST_LABEL = 36
 
 
 def class_color(code: int) -> str:
@@ -125,9 +129,13 @@ def percent(share: float, _: Any = None) -> str:
 def legend_above(ax: Any, n_columns: int | None = None, handles: Sequence[Any] = ()) -> None:
     """A legend over the axes, where it covers nothing; None: in as few lines as it fits.
 
-    handles : of what has no label on the axes; they come first.
+    Many entries stand beside the axes instead. handles : of what has no label on the axes; they
+    come first.
     """
     shown = [*handles, *ax.get_legend_handles_labels()[0]]
+    if len(shown) > MOST_ABOVE:
+        legend_beside(ax, shown)
+        return
     labels = [one.get_label() for one in shown]
     n_lines = -(-sum(len(label) + LEGEND_MARK for label in labels) // LEGEND_LINE)
     ax.legend(
@@ -143,6 +151,26 @@ def legend_above(ax: Any, n_columns: int | None = None, handles: Sequence[Any] =
         columnspacing=1.4,
         handletextpad=0.5,
     )
+
+
+def legend_beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
+    """A legend to the right of the axes, for many classes; long names are cut."""
+    legend = ax.legend(
+        handles=handles,
+        labels=[shortened(one.get_label(), LONGEST_LABEL) for one in handles],
+        title=title,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        ncols=-(-len(handles) // MOST_IN_A_COLUMN),
+        frameon=False,
+        fontsize=7,
+        labelcolor=INK,
+        borderaxespad=0.0,
+        labelspacing=0.3,
+        columnspacing=1.0,
+        handletextpad=0.4,
+    )
+    legend.get_title().set_fontsize(7)
 
 
 def notebook_png(display: Any) -> bytes | None:

@@ -15,6 +15,9 @@ from geomix.plots.frames import frame
 from geomix.plots.inputs import check_model, labelled_rows, model_of
 
 MOST_ROWS = 3000
+MOST_WRONG = 300  # rings; more of them hide the rows
+# Marks get smaller in a crowd: full size up to this many rows.
+ROWS_AT_FULL_SIZE = 500
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,28 +76,31 @@ class ProjectionDisplay:
         return frame({"label": labels, "answer": answers, **axes})
 
     def plot(self, ax: Any = None) -> ProjectionDisplay:
-        """Draw the rows by class; wrong answers have a ring. Of many rows an even selection, but
-        every wrong one."""
+        """Draw the rows by class; wrong answers have a ring. Of many rows, and of many wrong ones,
+        an even selection."""
         ax = look.own_axes(5.4, 4.6) if ax is None else ax
-        shown = np.zeros(len(self.codes), dtype=bool)
-        shown[:: -(-len(shown) // MOST_ROWS)] = True
+        rows = _evenly(np.arange(len(self.codes)), MOST_ROWS)
+        size = np.clip(np.sqrt(ROWS_AT_FULL_SIZE / len(rows)), 0.45, 1.0)
         for code in np.unique(self.codes):
             ax.scatter(
-                *self.points[shown & (self.codes == code)].T,
-                s=14,
+                *self.points[rows[self.codes[rows] == code]].T,
+                s=14 * size,
                 color=look.class_color(code),
                 marker=look.class_marker(code),
                 edgecolor="white",
-                linewidth=0.4,
+                linewidth=0.4 * size,
                 label=str(self.classes[code]),
             )
+        wrong = np.flatnonzero(self.wrong)
+        ringed = _evenly(wrong, MOST_WRONG)
+        some = f", {len(ringed)} ringed" if len(ringed) < len(wrong) else ""
         ax.scatter(
-            *self.points[self.wrong].T,
-            s=70,
+            *self.points[ringed].T,
+            s=70 * np.clip(np.sqrt(60 / max(len(ringed), 1)), 0.45, 1.0),
             facecolor="none",
             edgecolor=look.INK,
-            linewidth=1.1,
-            label=f"wrong ({int(self.wrong.sum())} of {len(self.codes)})",
+            linewidth=1.1 if len(ringed) <= 60 else 0.7,
+            label=f"wrong ({len(wrong)} of {len(self.codes)}{some})",
         )
         first, second = (f"{share:.0%} of the variance" for share in self.explained)
         ax.set(xlabel=f"first axis ({first})", ylabel=f"second axis ({second})")
@@ -103,6 +109,11 @@ class ProjectionDisplay:
         return replace(self, ax_=ax, figure_=ax.figure)
 
     _repr_png_ = look.notebook_png
+
+
+def _evenly(rows: IntArray, most: int) -> IntArray:
+    """At most ``most`` of the rows, evenly spread."""
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)] if len(rows) > most else rows
 
 
 def _standardised(model: GeometricMixture, encoded: FloatArray) -> FloatArray:

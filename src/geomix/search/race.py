@@ -13,7 +13,7 @@ kept with its rung and its verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import (
@@ -81,18 +81,22 @@ class Race:
     budget: Budget
     runners: list[Runner]
     trials: list[Tried] = field(default_factory=list)
+    n_rungs: int = 1
     rung: int = 0
-    is_last_rung: bool = True
     folds: list[Fold] = field(default_factory=list)
     known: dict[Candidate, Measured] = field(default_factory=dict)
+
+    @property
+    def is_last_rung(self) -> bool:
+        return self.rung == self.n_rungs - 1
 
     @property
     def best(self) -> Measured | None:
         """The best of all families on this rung."""
         return min(self.known.values(), key=lambda m: m.loss, default=None)
 
-    def run_rung(self, rung: int, folds: list[Fold], *, is_last: bool) -> None:
-        self.rung, self.folds, self.is_last_rung = rung, folds, is_last
+    def run_rung(self, rung: int, folds: list[Fold]) -> None:
+        self.rung, self.folds = rung, folds
         self.known = {}
         for runner in self.runners:
             if not runner.is_out:
@@ -174,13 +178,22 @@ class Race:
                 candidate,
                 self.folds,
                 self.settings,
-                self.watch,
+                self._told(runner),
                 self.best,
                 is_last_rung=self.is_last_rung,
             )
             self.known[candidate] = found
             self.trials.append(Tried(runner.family.name, self.rung, found))
         return self.known[candidate]
+
+    def _told(self, runner: Runner) -> Watch | None:
+        """The watch, whose records name the family and the share of the race that is done."""
+        watch = self.watch
+        if watch is None:
+            return None
+        done = (self.rung + self.runners.index(runner) / len(self.runners)) / self.n_rungs
+        task = f"{runner.family.name}, {done:.0%} of the choice done"
+        return lambda record, snapshot: watch(replace(record, task=task), snapshot)
 
     def _end_if_over(self) -> None:
         best = self.best
@@ -218,11 +231,11 @@ def run_race(
 ) -> Outcome:
     """Race the families over the rungs; return the winner and everything that was measured."""
     runners = [Runner(family) for family in racing(settings, lifts)]
-    race = Race(settings, watch, deadline, budget, runners)
+    race = Race(settings, watch, deadline, budget, runners, n_rungs=len(rungs))
     ended = ""
     for rung in range(len(rungs)):
         try:
-            race.run_rung(rung, rungs.folds(rung), is_last=rung == len(rungs) - 1)
+            race.run_rung(rung, rungs.folds(rung))
         except RaceIsOver as over:
             ended = str(over)
             break

@@ -23,7 +23,8 @@ class Record:
     ``loss`` is the penalised training objective. ``valid_loss`` is the cross-entropy of the
     held-out rows at the final sharpness, after temperature scaling unless
     ``early_stopping="plain"``; None where it was not computed. ``usage`` of each plane is the one
-    in the penalty: of the epoch, or of the start of the stage.
+    in the penalty: of the epoch, or of the start of the stage. ``task`` is what a record of the
+    choice belongs to: the family of models, and the share of the race that is done.
     """
 
     phase: str
@@ -33,6 +34,7 @@ class Record:
     valid_loss: float | None = None
     learning_rate: float | None = None
     usage: tuple[float, ...] | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""What a person sees while a fit runs: one line, rewritten in place."""
+"""What a person sees while a fit runs: one line, rewritten in place.
+
+geomix choosing: several spline planes, 60% of the choice done: 412it [loss=0.31, ...]
+geomix training: 873it [loss=0.29, ...]
+"""
 
 from __future__ import annotations
 
@@ -41,6 +45,12 @@ class ProgressLine:
         if record.valid_loss is not None:
             shown["valid"] = f"{record.valid_loss:.4f}"
         shown["sharpness"] = f"{record.sharpness:.2f}"
-        self._bar.set_description(f"geomix {record.phase}", refresh=False)
+        self._bar.set_description(f"geomix {_doing(record)}", refresh=False)
         self._bar.set_postfix(shown, refresh=False)
         self._bar.update()
+
+
+def _doing(record: Record) -> str:
+    if record.phase == "choose":
+        return f"choosing: {record.task}" if record.task else "choosing"
+    return "training" if record.phase == "fit" else record.phase
