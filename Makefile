@@ -55,7 +55,7 @@ paper: $(VENV)/.bench
 speed: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed.py
 
-# Two threads on one scorer for ten seconds: how many rows were scored, and how many wrongly.
+# Two threads on one scorer for ten seconds: how many rows were scored, and how many differ.
 soak: $(VENV)/.test
 	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/core/test_native.py -k threads_share_a_scorer
 
@@ -79,8 +79,8 @@ suite: $(VENV)/.bench
 	$(BIN)/python benchmarks/suite.py $(SUITE)
 
 # The native tests on a build with the address and undefined behaviour sanitizers, in a venv of
-# its own. Python itself leaks on purpose, so leaks are not looked for; nor can a process that
-# the sanitizer watches be held to the memory of an ordinary one.
+# its own. Python itself leaks on purpose, so leaks are not checked. Tests of memory are skipped:
+# the sanitizer needs more of it.
 SANITIZE_VENV := build/sanitize-venv
 SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) \
 	$$($(CXX) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \

@@ -134,7 +134,7 @@ GEOMIX_INLINE Register<float>::type fused(Register<float>::type a, Register<floa
     return _mm256_fmadd_ps(a, b, c);
 }
 #else
-// Lane by lane: one instruction where the target has it, or the C library, which rounds alike.
+// Lane by lane: one instruction where the target has it, or the C library, with the same rounding.
 GEOMIX_INLINE Register<double>::type fused(Register<double>::type a, Register<double>::type b,
                                            Register<double>::type c)
 {

@@ -10,12 +10,12 @@
     aniso    4500     2        3     three rotated normal distributions that overlap
     spirals  2000     2        2     r = theta, no noise, the second arm half a turn ahead
 
-The paper gives the sizes and the noise of the moons; the rest is settled here so that common
-models land where its tables put them. Circles: no classifier can exceed 0.999 in the long run
+The paper gives the sizes and the noise of the moons. The other parameters are chosen so that common
+models have the accuracies of its tables. Circles: no classifier can exceed 0.999 in the long run
 (the paper's best reach 0.996). Anisotropic blobs: none can exceed 0.809, and a
 linear one reaches 0.79. Moons: none can exceed 0.943. Spirals: theta is uniform between a
-quarter turn and two and a half turns, where a linear model gets 0.54 right and nearest
-neighbours get everything right.
+quarter turn and two and a half turns, where a linear model reaches 0.54 and nearest
+neighbours reach 1.0.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from geomix import GeometricMixture, GeometricMixtureClassifier, Recipe
 from geomix.core.calibration import expected_calibration_error, negative_log_likelihood
 from geomix.explain.diagnostics import plane_usage, top_columns
+from geomix.explain.plane_names import plane_name
 from geomix.plots import (
     HistoryDisplay,
     RegionDisplay,
@@ -42,7 +43,7 @@ BAR_WIDTH = 20
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows to learn from and rows to be judged by."""
+    """Training rows and test rows."""
 
     X: Any
     y: Any
@@ -93,7 +94,7 @@ def breast_cancer(seed: int) -> Table:
 
 
 def even_and_odd_digits(seed: int) -> tuple[Table, Any]:
-    """Handwritten digits, of which the model is told only whether they are even or odd."""
+    """Handwritten digits; the label is only whether they are even or odd."""
     data = load_digits()
     X, X_test, digit, true_digits = train_test_split(
         data.data, data.target, test_size=TEST_SHARE, stratify=data.target, random_state=seed
@@ -104,7 +105,7 @@ def even_and_odd_digits(seed: int) -> tuple[Table, Any]:
 
 
 def linear_model(table: Table, seed: int, n_planes: int) -> GeometricMixture:
-    # All 64 columns: a single plane needs them, and the comparison is to be fair to it.
+    # All 64 columns: without them a single plane would be at a disadvantage.
     classifier = GeometricMixtureClassifier(
         n_planes, lift="linear", l2=1e-4, random_state=seed, advanced=Recipe(pca=None)
     )
@@ -116,8 +117,8 @@ def linear_model(table: Table, seed: int, n_planes: int) -> GeometricMixture:
 
 def print_opening(table: Table, seconds: float) -> None:
     heading(f"Breast cancer (wdbc): benign or malignant, by {len(table.columns)} columns")
-    print(f"  {len(table.X)} rows to learn from ({seconds:.1f} s)")
-    print(f"  {len(table.X_test)} rows to test, which the model has not seen")
+    print(f"  {len(table.X)} training rows ({seconds:.1f} s)")
+    print(f"  {len(table.X_test)} test rows")
 
 
 def print_quality(model: GeometricMixture, table: Table, seed: int) -> None:
@@ -143,7 +144,7 @@ def accuracy(model: GeometricMixture, table: Table) -> float:
 
 
 def drawn(P: Any, rng: np.random.Generator) -> Any:
-    """Labels as they would fall if the probabilities ``P`` were exactly right."""
+    """Labels drawn from the probabilities ``P``."""
     return (rng.random((len(P), 1)) > P[:, :-1].cumsum(axis=1)).sum(axis=1)
 
 
@@ -180,7 +181,7 @@ def print_choice(table: Table, seed: int) -> None:
 
 def print_planes_to_read(model: GeometricMixture, table: Table) -> None:
     """Weights per column; with one plane per class those of the second class are enough."""
-    heading("Which columns speak for which class?")
+    heading("Which columns raise the score of which class?")
     cards = top_columns(model, k=6)
     for card in cards if len(cards) > 2 else cards[1:]:
         print(f"  for {card.label}:")
@@ -200,14 +201,16 @@ def print_union(model: GeometricMixture, table: Table, true_digits: Any, seed: i
         code = model.planes.class_of[plane]
         number = plane - model.planes.class_start[code]
         bar = f"{bar_of(usage[plane])} {usage[plane]:4.0%}"
-        line = f"  {model.classes[code]:4s}  plane {number}  {bar}  {digits.get(int(plane), '')}"
+        line = (
+            f"  {model.classes[code]:4s}  {plane_name(number)}  {bar}  {digits.get(int(plane), '')}"
+        )
         print(line.rstrip())
-    print("  A plane's share of its class, and the digits that it answers for more than any other.")
-    print("  The model was told only even or odd; its planes found the digits.")
+    print("  Share of the class, and the digits for which the plane is the strongest one.")
+    print("  The labels were only even and odd; the planes found the digits.")
 
 
 def digits_by_plane(model: GeometricMixture, table: Table, true_digits: Any) -> dict[int, str]:
-    """Every digit, written to the plane of its class that answers for most of its rows."""
+    """Digits by plane: each digit goes to the plane that is strongest on most of its rows."""
     own = table.y_test[:, None] == model.classes[model.planes.class_of]
     winner = np.where(own, model.responsibilities(table.X_test), -1.0).argmax(axis=1)
     found: dict[int, str] = {}

@@ -547,5 +547,5 @@ def routed(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stays_on_device(X: Any) -> bool:
-    """Whether X is another library's array, and scikit-learn was told to leave such in place."""
+    """Whether X is another library's array, and scikit-learn is configured to leave it in place."""
     return array_api.is_foreign(X) and bool(get_config().get("array_api_dispatch"))

@@ -208,7 +208,7 @@ class GeometricMixture:
         """Rows as the model reads them: numbers, codes of levels, NaN where missing."""
         return self._rows(X)
 
-    # --- reading: each is a function of its own module, imported when it is asked for ---
+    # --- reading: each is a function of its own module, imported when it is called ---
 
     def explain_global(
         self,

@@ -61,16 +61,16 @@ def test_fit_is_the_estimator_on_the_same_frame(trained):
 def test_predict_answers_as_the_model_does_in_the_order_of_the_rows(trained, run):
     ran = run("predict", trained / "m.geomix", trained / "rows.csv", "--id", "id", "--proba")
     assert ran.code == 0
-    # Before pandas 3 the default reader is off by one bit now and then.
-    answers = pd.read_csv(io.StringIO(ran.out), dtype={"id": str}, float_precision="round_trip")
+    answers = pd.read_csv(io.StringIO(ran.out), dtype=str)  # older readers of floats lose a bit
     model, frame = geomix.load(trained / "m.geomix"), model_frame(trained / "rows.csv")
     P = model.predict_proba(frame)
     assert answers["id"].tolist() == frame_of(trained / "rows.csv")["id"].tolist()
     assert answers["prediction"].tolist() == model.predict(frame).tolist()
-    np.testing.assert_array_equal(answers[[f"p_{c}" for c in model.classes]], P)
-    np.testing.assert_array_equal(answers["probability"], P.max(axis=1))
+    np.testing.assert_array_equal(answers[[f"p_{c}" for c in model.classes]].astype(float), P)
+    np.testing.assert_array_equal(answers["probability"].astype(float), P.max(axis=1))
     told = model.explain_local(frame)
-    assert answers["plane"].tolist() == [told.responsible(i)[0]["plane"] + 1 for i in range(len(P))]
+    planes = [told.responsible(i)[0]["plane"] + 1 for i in range(len(P))]
+    assert answers["plane"].astype(int).tolist() == planes
 
 
 def test_explained_predictions_name_the_strongest_columns(trained, run):

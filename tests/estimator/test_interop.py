@@ -524,7 +524,7 @@ def test_a_callback_can_end_training(iris):
 
     clf = quick().set_callbacks(StopAfter(5)).fit(*iris)
     assert clf.n_iter_ == 5
-    assert clf.history_.stopped == "asked"
+    assert clf.history_.stopped == "request"
 
 
 def test_a_progress_bar_of_scikit_learn_is_drawn(iris, fitted, capfd):

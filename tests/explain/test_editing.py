@@ -32,7 +32,7 @@ def test_taking_a_plane_out_changes_what_it_says(name):
     told = np.log1p(-a[fair]) / (model.sharpness * model.temperature)
     np.testing.assert_allclose(change[fair, 1], told, atol=1e-9)
     np.testing.assert_array_equal(change[:, 0], 0.0)
-    assert "without plane 0" in str(edit)
+    assert "without plane 1" in str(edit)
 
 
 @pytest.mark.parametrize("name", SEVERAL)

@@ -421,7 +421,7 @@ def test_a_plane_with_more_than_its_share_of_the_errors_is_found():
     answered = (y == "a") & (model.responsibilities(X)[:, 1] > 0.5)
     y = np.where(answered & (rng.random(2000) < 0.3), "b", y)
     found = [one for one in model.explain_global(X, y).findings if one.code == "GMX005"]
-    assert [one.about for one in found] == ["a/1"]
+    assert [one.about for one in found] == ["a/2"]
 
 
 def test_every_finding_is_documented():

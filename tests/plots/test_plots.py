@@ -419,7 +419,7 @@ def run_demo(monkeypatch, output):
 def test_the_demo_reports_and_writes_the_pictures_it_lists(monkeypatch, tmp_path, capsys):
     run_demo(monkeypatch, tmp_path / "new" / "folder")
     report = capsys.readouterr().out
-    for word in ("accuracy", "log-loss", "ECE", "random forest", "Chosen: ", "plane 0"):
+    for word in ("accuracy", "log-loss", "ECE", "random forest", "Chosen: ", "plane 1"):
         assert word in report
     pictures = sorted(str(path) for path in (tmp_path / "new" / "folder").glob("*.png"))
     assert len(pictures) == 6

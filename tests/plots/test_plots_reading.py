@@ -113,7 +113,7 @@ def test_the_union_is_where_some_plane_beats_all_others():
     assert 0 < in_union.sum() < len(in_union)
     drawn = display.plot()
     names = [text.get_text() for text in drawn.ax_.get_legend().get_texts()]
-    seen = [f"plane {m}" for m in range(3) if (display.lead[..., m] > 0.0).any()]
+    seen = [f"plane {m + 1}" for m in range(3) if (display.lead[..., m] > 0.0).any()]
     assert names == [*seen, "rows of 1", "soft union: 1"]
 
 

@@ -138,7 +138,7 @@ def test_the_uniform_first_training_is_watched_and_bounded(monkeypatch, max_iter
     most, seen = 1, dict.fromkeys(seen, 0)
     clf.fit(*noisy)
     assert seen == {"adapt": 1, "fit": 1}
-    assert clf.history_.stopped == "asked"
+    assert clf.history_.stopped == "request"
 
 
 @pytest.mark.kernel

@@ -154,7 +154,7 @@ def test_a_short_run_still_reaches_the_final_sharpness(parts, max_iter):
 def test_a_watcher_can_end_training(parts):
     for solver in ("adam", "lbfgs"):
         trained = run(parts, watch=lambda r, p: r.iteration == 4, solver=solver)
-        assert trained.stopped == "asked"
+        assert trained.stopped == "request"
         assert len(trained.records) == 4
 
 

@@ -11,6 +11,7 @@ plane_cards          one summary per plane
 findings             facts that the owner of a model should check
 global_explanation   ``explain_global``: the model as a whole
 local_explanation    ``explain_local``: single predictions
+plane_names          planes in text for people, counted from 1
 diagnostics          the paper's diagnostics: usage, overlap, responsibilities
 drift, column_drift  differences between two tables, in planes and in columns
 editing              edits of a model, each with the exact change of the scores

@@ -22,6 +22,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.explain.cells import encoded_rows
 from geomix.explain.column_drift import ColumnDrift, column_drift
 from geomix.explain.local_explanation import plane_places
+from geomix.explain.plane_names import counted_from_one, plane_of_class
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
 from geomix.table.row_views import blocks
@@ -40,6 +41,11 @@ class PlaneDrift:
     share_new: float
     change: float
     g: float
+
+    @property
+    def name(self) -> str:
+        """For people, counted from 1: "a/1"."""
+        return plane_of_class(self.label, self.plane, self.member)
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ class Drift:
             f"{self.n_reference} rows against {self.n_new}; mean confidence "
             f"{self.confidence_reference:.1%} against {self.confidence_new:.1%}"
         )
-        rows = tuple(tuple(asdict(one).values()) for one in self.planes)
+        rows = tuple(tuple(counted_from_one(asdict(one)).values()) for one in self.planes)
         return SmallTable(title, HEADINGS, rows)
 
 

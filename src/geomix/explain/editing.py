@@ -28,6 +28,7 @@ from geomix.core.pooling import soft_or
 from geomix.core.spline import SplineLift
 from geomix.errors import DataQualityWarning
 from geomix.explain.cells import class_code, encoded_rows
+from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
 
 
@@ -65,7 +66,7 @@ def without_plane(model: GeometricMixture, label: Any, plane: int) -> Edit:
         return _of_class(model, code, fall)
 
     logged = edited.with_edit("without_plane", label=_plain(label), plane=int(plane))
-    return Edit(model, logged, f"without plane {plane} of {label}", formula)
+    return Edit(model, logged, f"without {plane_name(plane)} of {label}", formula)
 
 
 def merge_planes(
@@ -100,11 +101,11 @@ def merge_planes(
         after = np.column_stack([one, Z[:, np.setdiff1d(own, indices)]])
         return _of_class(model, code, _soft_or(model, after) - _soft_or(model, Z[:, own]))
 
-    names = ", ".join(map(str, planes))
+    names = ", ".join(map(plane_name, planes))
     logged = edited.with_edit(
         "merge_planes", label=_plain(label), planes=[*map(int, planes)], shares=q.tolist()
     )
-    return Edit(model, logged, f"planes {names} of {label} merged into one", formula)
+    return Edit(model, logged, f"{names} of {label} merged into one", formula)
 
 
 def with_priors(

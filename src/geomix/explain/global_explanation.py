@@ -19,6 +19,7 @@ from geomix.explain import contributions, findings
 from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import class_codes, encoded_rows
 from geomix.explain.plane_cards import AnsweredRows, PlaneCard, answered_rows, plane_cards
+from geomix.explain.plane_names import counted_from_one
 from geomix.explain.shapes import NumberShape, Shape
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
@@ -154,8 +155,8 @@ class GlobalExplanation:
         of_rows = "" if self.n_rows is None else f", on {self.n_rows} rows"
         about = "" if self.is_exact else "; strengths are local approximations"
         title = f"{len(self.cards)} planes of a {self.lift} model{of_rows}{rest}{about}"
-        lines = [tuple(self._record(card)[name] for name in CARD_HEADINGS) for card in cards]
-        tables = [SmallTable(title, CARD_HEADINGS, tuple(lines))]
+        lines = tuple(tuple(counted_from_one(self._record(card)).values()) for card in cards)
+        tables = [SmallTable(title, CARD_HEADINGS, lines)]
         if self.importances is not None:
             order = np.argsort(-self.importances, kind="stable")[:most_columns]
             strongest = tuple((self.columns[j], float(self.importances[j])) for j in order)

@@ -17,6 +17,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.explain import contributions, shapley
 from geomix.explain.additive_form import additive
 from geomix.explain.cells import class_code, decoded_row, encoded_rows
+from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
@@ -198,13 +199,14 @@ class LocalExplanation:
         label, against = self.labels[i], self.against[i]
         P = self.probabilities[i]
         planes = ", ".join(
-            f"{one['plane']}" + (f" of member {one['member']}" if self.member_of.any() else "")
+            plane_name(one["plane"])
+            + (f" of member {one['member'] + 1}" if self.member_of.any() else "")
             for one in self.responsible(i)[:3]
         )
         kind = "" if self.is_exact else f"; {self.method}: {APPROXIMATION}"
         return (
             f"{self.classes[label]} {P[label]:.1%} against {self.classes[against]} "
-            f"{P[against]:.1%}, by plane {planes}{kind}"
+            f"{P[against]:.1%}, by {planes}{kind}"
         )
 
 

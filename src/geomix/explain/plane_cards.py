@@ -22,6 +22,7 @@ from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import decoded_row, model_schema
 from geomix.explain.contributions import by_raw_column, plane_gradients, standardised
 from geomix.explain.local_explanation import plane_places
+from geomix.explain.plane_names import plane_of_class
 from geomix.explain.shapes import LevelShape
 from geomix.model import GeometricMixture
 from geomix.table.printing import plain
@@ -80,9 +81,8 @@ class PlaneCard:
 
     @property
     def name(self) -> str:
-        """ "a/0", or "a/0 (member 3)" in an ensemble."""
-        member = f" (member {self.member})" if self.member else ""
-        return f"{self.label}/{self.plane}{member}"
+        """For people, counted from 1: "a/1", or "a/1 (member 3)" in an ensemble."""
+        return plane_of_class(self.label, self.plane, self.member)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -29,7 +29,7 @@ MULTIPLIERS = np.geomspace(1e-4, 1e6, 41)  # l that are tried for the bound
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class Selection:
     """picked : option of each column, by position in ``options``, or None if none was found
     cost : in powers of the norm;  is_exact : whether no cheaper choice exists, or none at all."""
 
@@ -48,14 +48,14 @@ def cheapest_choice(
     most_changes: int | None = None,
     log_odds: float | None = None,
     most_states: int = 1_500,
-) -> Choice:
+) -> Selection:
     """The cheapest choice that reaches the aim and costs less than ``most_cost``.
 
     most_changes : of columns;  log_odds : least log(p / (1 - p)) of the target, or None
     most_states : partial choices kept
     """
     if not options:
-        return Choice(None, np.inf, True)
+        return Selection(None, np.inf, True)
     bounds = _Bounds(options, form, Z, aim)
     order = bounds.order
     options = [options[i] for i in order]
@@ -93,10 +93,10 @@ def cheapest_choice(
         if not len(scores) or not n_states:
             break
     if best is None:
-        return Choice(None, np.inf, is_exact)
+        return Selection(None, np.inf, is_exact)
     unordered = np.empty(len(options), dtype=np.intp)
     unordered[order] = best
-    return Choice(unordered, best_cost, is_exact)
+    return Selection(unordered, best_cost, is_exact)
 
 
 def pooled_scores(form: Additive, Z: FloatArray) -> FloatArray:

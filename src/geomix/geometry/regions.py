@@ -29,6 +29,7 @@ from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.explain.additive_form import Additive, pairless
 from geomix.explain.cells import class_code, class_codes, encoded_rows
 from geomix.explain.local_explanation import plane_places
+from geomix.explain.plane_names import counted_from_one
 from geomix.explain.shapes import NumberShape
 from geomix.geometry.bounds import straight_slopes
 from geomix.geometry.boxes import proved_boxes
@@ -120,7 +121,7 @@ class Regions:
         return record | {"rule": " and ".join(rule.conditions)}
 
     def _table(self) -> SmallTable:
-        rows = tuple(tuple(self._record(one).values()) for one in self.regions)
+        rows = tuple(tuple(counted_from_one(self._record(one)).values()) for one in self.regions)
         return SmallTable(f"{len(self.regions)} regions", HEADINGS, rows)
 
 

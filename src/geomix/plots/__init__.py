@@ -1,9 +1,9 @@
-"""Plots of a trained model: each Display holds facts, and draws them when asked.
+"""Plots of a trained model: each Display holds facts, and ``plot`` draws them.
 
     RegionDisplay.from_estimator(clf, X, y).plot().figure_.savefig("regions.png")
 
 ``from_...`` computes, ``plot(ax=None)`` only draws, ``frame()`` has what is drawn as a table. A
-Display is frozen: ``plot`` answers with the same facts plus ``ax_`` and ``figure_``. Without ``ax``
+Display is frozen: ``plot`` returns the same facts plus ``ax_`` and ``figure_``. Without ``ax``
 it draws on a figure of its own, which a notebook shows as the value of the cell; pyplot and its
 global state are never touched.
 

@@ -1,4 +1,4 @@
-"""CertificateDisplay: how far rows may move before an answer can change."""
+"""CertificateDisplay: how far rows may move before the prediction can change."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ BINS = 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CertificateDisplay:
-    """Certified radii of rows, those of right and of wrong answers apart.
+    """Certified radii of rows, correct and wrong predictions apart.
 
     Attributes
     ----------
-    radius : (n_rows,) within which no change of the numbers alters the answer
-    is_right : (n_rows,) whether the answer is
+    radius : (n_rows,) within which no change of the numbers alters the prediction
+    is_right : (n_rows,) whether the prediction is correct
     norm, unit : what the radius is measured in
     ax_, figure_ : where it was drawn; None before ``plot``
     """
@@ -40,7 +40,7 @@ class CertificateDisplay:
     def from_model(
         cls, model: GeometricMixture, X: Any, y: Any, norm: Any = 2, **options: Any
     ) -> CertificateDisplay:
-        """Certify the answers for rows ``X``; ``options`` as in ``model.certify``."""
+        """Certify the predictions for rows ``X``; ``options`` as in ``model.certify``."""
         check_model(model)
         X, codes = labelled_rows(model, X, y)
         found = certify(model, X, norm, **options)
@@ -66,8 +66,8 @@ class CertificateDisplay:
         return frame({"radius": self.radius, "is_right": self.is_right})
 
     def plot(self, ax: Any = None) -> CertificateDisplay:
-        """Draw a histogram, wrong answers hatched on top of right ones; the last bin holds the
-        rest."""
+        """Draw a histogram, wrong predictions hatched on top of correct ones; the last bin holds
+        the rest."""
         ax = look.own_axes(5.2, 3.4) if ax is None else ax
         edges = self.edges
         inside = np.minimum(self.radius, edges[-1])

@@ -1,4 +1,4 @@
-"""ClassReliabilityDisplay: is a class as frequent as its probability says? For every class."""
+"""ClassReliabilityDisplay: observed frequency against predicted probability, for every class."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class ClassBins:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassReliabilityDisplay:
-    """A panel for each class: how often it is right to say so, against how surely it is said.
+    """A panel for each class: its frequency among rows of similar predicted probability.
 
     Attributes
     ----------
     classes : labels of the classes
-    curves : for each name, say before and after scaling, the bins of every class
+    curves : for each name, such as before and after scaling, the bins of every class
     ax_, figure_ : where it was drawn; None before ``plot``;  panels_ : the axes of the classes
     """
 
@@ -92,10 +92,10 @@ class ClassReliabilityDisplay:
             for c, bins in enumerate(curve)
             for i in range(len(bins.share))
         ]
-        told = {"curve": [one[0] for one in each], "label": [one[1] for one in each]}
+        columns = {"curve": [one[0] for one in each], "label": [one[1] for one in each]}
         for key in ("probability", "frequency", "share"):
-            told[key] = [getattr(bins, key)[i] for _, _, bins, i in each]
-        return frame(told)
+            columns[key] = [getattr(bins, key)[i] for _, _, bins, i in each]
+        return frame(columns)
 
     def plot(self, ax: Any = None) -> ClassReliabilityDisplay:
         """Draw a panel for each class, up to twelve."""

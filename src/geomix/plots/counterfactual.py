@@ -1,4 +1,4 @@
-"""CounterfactualDisplay: what would have to change, and what the model says on the way there."""
+"""CounterfactualDisplay: what would have to change, and the probabilities along the way."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MOST_CHANGES = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CounterfactualDisplay:
-    """The straight way from a row to the nearest one of another class.
+    """The straight line from a row to the nearest one of another class.
 
     Attributes
     ----------
-    found : what ``model.counterfactual`` says
+    found : the result of ``model.counterfactual``
     classes : labels of the classes
     way : (n,) from 0, the row, to 1, the counterfactual. Numbers move evenly,
         levels change half-way

@@ -1,4 +1,4 @@
-"""A window on two columns, as a grid of points to ask a model about.
+"""A window on two columns, as a grid of points to predict.
 
 points[i * len(xs) + j] = (xs[j], ys[i]),   so maps over the grid have shape (len(ys), len(xs))
 """

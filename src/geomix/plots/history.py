@@ -21,9 +21,9 @@ class HistoryDisplay:
     ----------
     iteration : (n,) epochs of Adam or iterations of L-BFGS, from 1
     loss : (n,) training loss with its penalty
-    valid_loss : (n,) loss of the held-out rows; NaN where they were not asked
+    valid_loss : (n,) loss of the held-out rows; NaN where it was not computed
     sharpness : (n,) sharpness of the soft-OR
-    usage : (n, n_planes) usage of each plane that the penalty knew; None where none was recorded
+    usage : (n, n_planes) usage of each plane in the penalty; None where none was recorded
     ax_, figure_ : where it was drawn, with ``usage_ax_`` and ``sharpness_ax_`` below it; None
         before ``plot``
     """

@@ -1,4 +1,4 @@
-"""The door of the plots: what a caller may hand in, and what to do about the rest."""
+"""Checks of what is passed to a plot."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_two_columns(model: GeometricMixture, display: str) -> None:
 
 
 def labelled_rows(model: GeometricMixture, X: Any, y: Any) -> tuple[Any, IntArray]:
-    """Rows that the model can be asked about, and codes into ``model.classes``.
+    """Rows that the model can predict, and codes into ``model.classes``.
 
     Numbers as a float array, SciPy sparse rows and tables with categories as they are.
     """

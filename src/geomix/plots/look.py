@@ -40,7 +40,7 @@ def class_color(code: int) -> str:
 
 
 def class_marker(code: int) -> str:
-    # Hues and markers repeat after different counts: no two of the first 56 classes look alike.
+    # 8 hues and 7 markers: no two of the first 56 classes have the same pair.
     return MARKERS[code % len(MARKERS)]
 
 

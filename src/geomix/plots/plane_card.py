@@ -59,11 +59,11 @@ class PlaneCardDisplay:
         """
         check_model(model)
         code = class_code(model, label)
-        told = explain_global(model, X, y, n_columns=n_columns)
-        label = told.classes[code]
+        explained = explain_global(model, X, y, n_columns=n_columns)
+        label = explained.classes[code]
         wanted = [
             place
-            for place, card in enumerate(told.cards)
+            for place, card in enumerate(explained.cards)
             if (card.label, card.plane, card.member) == (label, plane, member)
         ]
         if not wanted:
@@ -72,10 +72,10 @@ class PlaneCardDisplay:
                 f"Got plane={plane!r}, member={member!r}; class {label!r} has {n_planes} planes in "
                 f"each of {model.planes.n_members} members, counted from 0."
             )
-        card = told.cards[wanted[0]]
+        card = explained.cards[wanted[0]]
         curves: tuple[ColumnCurves, ...] = ()
         if model.lift.reads_cells:
-            curves = tuple(told.curve(one.column) for one in card.columns)
+            curves = tuple(explained.curve(one.column) for one in card.columns)
         return cls(card, wanted[0], code, curves)
 
     @classmethod

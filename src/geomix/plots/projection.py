@@ -43,7 +43,7 @@ class ProjectionDisplay:
 
     @classmethod
     def from_model(cls, model: GeometricMixture, X: Any, y: Any) -> ProjectionDisplay:
-        """Project rows ``X`` and ask ``model`` about them."""
+        """Project rows ``X`` and predict them."""
         check_model(model)
         X, codes = labelled_rows(model, X, y)
         encoded = encoded_rows(model, X)
@@ -65,7 +65,7 @@ class ProjectionDisplay:
 
     @property
     def wrong(self) -> BoolArray:
-        """(n_rows,) rows answered wrongly."""
+        """(n_rows,) whether a row is predicted wrong."""
         return self.codes != self.predicted
 
     def frame(self) -> Any:

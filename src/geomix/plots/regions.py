@@ -9,6 +9,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.pooling import softmax
+from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.facets import Facet, facets_between, slice_of
@@ -27,7 +28,7 @@ class RegionDisplay:
     ----------
     classes, columns : labels of the classes, names of the two columns
     plane_class : (n_planes,) the class code of each plane
-    grid : the points that the model was asked about
+    grid : the points that were predicted
     class_scores : (n_y, n_x, n_classes) s_c / T on the grid
     responsibility : (n_y, n_x, n_planes) a_cm on the grid
     facets : lines along which planes of two classes meet; empty unless the lift is linear
@@ -60,7 +61,7 @@ class RegionDisplay:
         hold: Any = None,
         resolution: int = 240,
     ) -> RegionDisplay:
-        """Ask ``model`` about ``resolution`` x ``resolution`` points around the rows of ``X``.
+        """Predict ``resolution`` x ``resolution`` points around the rows of ``X``.
 
         columns : two numbers, by name or place, of a model of more columns
         hold : a row that the other columns are held at; None: medians, most frequent levels
@@ -160,7 +161,7 @@ class RegionDisplay:
         draw_shades(ax, self.grid, shades[plane], lead_over_next(self.posterior) * seams)
         first_of_class = np.searchsorted(self.plane_class, self.plane_class)
         for p in np.unique(plane):
-            name = f"plane {p - first_of_class[p]}"
+            name = plane_name(p - first_of_class[p])
             draw_name(ax, self.grid, plane == p, name, self.plane_class[p])
 
     def _draw_points(self, ax: Any) -> None:

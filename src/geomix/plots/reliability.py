@@ -88,12 +88,12 @@ class ReliabilityDisplay:
     def frame(self) -> Any:
         """A line for each bin of each curve."""
         each = [(name, bin_) for name, one in self.curves.items() for bin_ in range(len(one.share))]
-        told = {
+        columns = {
             key: [getattr(self.curves[name], key)[bin_] for name, bin_ in each]
             for key in ("edges", "confidence", "accuracy", "share")
         }
-        told["from"] = told.pop("edges")
-        return frame({"curve": [name for name, _ in each]} | told)
+        columns["from"] = columns.pop("edges")
+        return frame({"curve": [name for name, _ in each]} | columns)
 
     @property
     def chance(self) -> tuple[FloatArray, FloatArray] | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
@@ -26,7 +27,7 @@ class ResponsibilityDisplay:
     ----------
     label, code : the class and its place among the model's classes
     columns : names of the two columns
-    grid : the points that the model was asked about
+    grid : the points that were predicted
     responsibility : (n_y, n_x, n_planes) a_cm of the class's planes on the grid; they sum to one
     points : (n_rows, 2) the rows of the class
     ax_, figure_ : where it was drawn; None before ``plot``
@@ -53,7 +54,7 @@ class ResponsibilityDisplay:
         hold: Any = None,
         resolution: int = 240,
     ) -> ResponsibilityDisplay:
-        """Ask the planes of class ``label`` about a window around the rows of ``X``.
+        """Responsibilities of the planes of class ``label`` in a window around the rows of ``X``.
 
         columns, hold : as in ``RegionDisplay``
         """
@@ -81,7 +82,7 @@ class ResponsibilityDisplay:
         """A line for each point of the grid, with the responsibility of each plane of the class."""
         A = self.responsibility.reshape(-1, self.responsibility.shape[2])
         points = dict(zip(self.columns, self.grid.points.T, strict=True))
-        return frame(points | {f"plane {m}": A[:, m] for m in range(A.shape[1])})
+        return frame(points | {plane_name(m): A[:, m] for m in range(A.shape[1])})
 
     def plot(self, ax: Any = None, *, points: bool = True) -> ResponsibilityDisplay:
         """Draw a shade per plane, white where two planes share; ``points``: the class's rows."""
@@ -93,7 +94,7 @@ class ResponsibilityDisplay:
             draw_points(ax, self.points, self.code, f"rows of {self.label}")
             look.legend_above(ax)
         for m in np.unique(plane):
-            draw_name(ax, self.grid, plane == m, f"plane {m}", self.code)
+            draw_name(ax, self.grid, plane == m, plane_name(m), self.code)
         frame_map(ax, self.grid, self.columns)
         return replace(self, ax_=ax, figure_=ax.figure)
 

@@ -1,4 +1,4 @@
-"""RocDisplay: how well the classes are told apart, each against the rest, and all together."""
+"""RocDisplay: how well the classes are separated, each from the rest, and all together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RocDisplay:
     ----------
     classes : labels of the classes
     curves : (2, n) false and true positive rates by name: each class with rows of it and without,
-        then ``micro mean``, every row asked once for every class
+        then ``micro mean``, every row once for every class
     areas : under the curves
     ax_, figure_ : where it was drawn; None before ``plot``
     """
@@ -40,7 +40,7 @@ class RocDisplay:
 
     @classmethod
     def from_model(cls, model: GeometricMixture, X: Any, y: Any) -> RocDisplay:
-        """Ask ``model`` about labelled rows."""
+        """From the predictions of ``model`` for labelled rows."""
         check_model(model)
         X, codes = labelled_rows(model, X, y)
         return cls._of(tuple(model.classes.tolist()), codes, model.predict_proba(X))

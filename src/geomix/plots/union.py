@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.patches import Patch
 
 from geomix.arrays import FloatArray
+from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
@@ -26,7 +27,7 @@ class UnionDisplay:
     Attributes
     ----------
     label, code : the class and its place among the model's classes
-    columns : names of the two columns;  grid : the points that the model was asked about
+    columns : names of the two columns;  grid : the points that were predicted
     lead : (n_y, n_x, n_planes) each plane's score less the highest of the other classes
     margin : (n_y, n_x) score of the class less the highest of the others: the soft union
     points : (n_rows, 2) the rows of the class
@@ -55,7 +56,7 @@ class UnionDisplay:
         hold: Any = None,
         resolution: int = 240,
     ) -> UnionDisplay:
-        """Ask all planes about a window around ``X``; ``columns``, ``hold`` as in RegionDisplay."""
+        """Scores of all planes around ``X``; ``columns``, ``hold`` as in RegionDisplay."""
         window = window_on(model, X, y, columns, hold, resolution, cls.__name__)
         code = int(codes_of([label], model.classes, "label")[0])
         grid = window.grid
@@ -83,7 +84,7 @@ class UnionDisplay:
         """A line for each point of the grid, with the lead of each plane and of the class."""
         points = dict(zip(self.columns, self.grid.points.T, strict=True))
         n_planes = self.lead.shape[2]
-        leads = {f"plane {m}": self.lead[..., m].ravel() for m in range(n_planes)}
+        leads = {plane_name(m): self.lead[..., m].ravel() for m in range(n_planes)}
         return frame(points | leads | {"class": self.margin.ravel()})
 
     def plot(self, ax: Any = None, *, points: bool = True) -> UnionDisplay:
@@ -106,7 +107,7 @@ class UnionDisplay:
                 extend="neither",
             )
             drawn.set_edgecolor(look.class_color(self.code))
-            patches.append(Patch(facecolor=shades[m], hatch=hatch, label=f"plane {m}"))
+            patches.append(Patch(facecolor=shades[m], hatch=hatch, label=plane_name(m)))
         if self.margin.min() < 0.0 < self.margin.max():
             ax.contour(
                 self.grid.xs, self.grid.ys, self.margin, [0.0], colors=look.INK, linewidths=1.5

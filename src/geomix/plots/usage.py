@@ -9,6 +9,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.explain.diagnostics import plane_usage
+from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
@@ -16,9 +17,9 @@ from geomix.plots.inputs import check_model, labelled_rows, model_of
 
 # Parts of a bar at least this wide have room for the text.
 TEXT_BY_WIDTH = {
-    0.26: "plane {plane}: {share:.0%}",
-    0.14: "plane {plane}",
-    0.05: "{plane}",
+    0.26: "{plane}: {share:.0%}",
+    0.14: "{plane}",
+    0.05: "{number}",
     0.0: "",
 }
 
@@ -41,7 +42,7 @@ class UsageDisplay:
 
     @classmethod
     def from_model(cls, model: GeometricMixture, X: Any, y: Any) -> UsageDisplay:
-        """Ask which plane of its own class answers for each row."""
+        """From the strongest plane of its own class for each row."""
         check_model(model)
         X, _ = labelled_rows(model, X, y)
         usage = plane_usage(model, X, y)
@@ -90,7 +91,12 @@ def _draw_bar(ax: Any, code: int, shares: FloatArray) -> None:
         ax.barh(code, share, 0.66, end - share, color=shades[plane], edgecolor="white")
         text = next(text for width, text in TEXT_BY_WIDTH.items() if share >= width)
         place = {"ha": "center", "va": "center", "fontsize": 8, "color": look.INK}
-        ax.text(end - share / 2, code, text.format(plane=plane, share=share), **place)
+        ax.text(
+            end - share / 2,
+            code,
+            text.format(plane=plane_name(plane), number=plane + 1, share=share),
+            **place,
+        )
     ax.text(1.01, code, _remark(shares), va="center", fontsize=8, color=look.QUIET)
 
 

@@ -1,4 +1,4 @@
-"""Window: two columns of a model as a grid of rows to ask about, the other columns held."""
+"""Window: two columns of a model as a grid of rows to predict, the other columns held."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def window_on(
     resolution: int,
     display: str,
 ) -> Window:
-    """A window around the rows of ``X``; ``display`` is who asks, for the messages."""
+    """A window around the rows of ``X``; ``display`` is the name in messages."""
     check_model(model)
     if columns is None:
         check_two_columns(model, display)

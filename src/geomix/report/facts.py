@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from geomix import __version__
+from geomix.explain.drift import Drift
 from geomix.explain.findings import CODES
 from geomix.explain.global_explanation import GlobalExplanation, explain_global
 from geomix.explain.plane_cards import PlaneCard
@@ -73,7 +74,7 @@ def facts(
         "cards": _cards(model, told, reach),
         "rules": _rules(asked),
         "findings": [asdict(one) | {"kind": CODES[one.code]} for one in told.findings],
-        "drift": None if X_new is None else plain(asdict(model.compare(X, X_new))),
+        "drift": None if X_new is None else _drift(model.compare(X, X_new)),
         "live": live_facts(asked, told, _order(told), n_rows, n_counterfactuals),
     }
 
@@ -238,3 +239,9 @@ def _rules(asked: Asked) -> dict[str, Any]:
         for one in found
     ]
     return {"rules": made, "coverage": found.coverage, "purity": found.purity}
+
+
+def _drift(found: Drift) -> dict[str, Any]:
+    """The drift as plain values, with a name for each plane."""
+    planes = [plain(asdict(one)) | {"name": one.name} for one in found.planes]
+    return plain(asdict(found)) | {"planes": planes}

@@ -57,7 +57,7 @@ ITERATIONS_PER_TRIAL = 100
 ITERATIONS_OF_FIRST_PLANES = 50
 # The race may count this many operations for each cell and class of its largest rung ...
 OPERATIONS_PER_CELL = 150_000
-# ... and at most so many in all (about 20 s of one core for "readable"), by preset.
+# ... and at most this many in all (about 20 s of one core for "readable"), by preset.
 MOST_OPERATIONS = {"readable": 2e10, "accurate": 8e10, "fast": 2e10}
 
 # --- where the axes start and end ---

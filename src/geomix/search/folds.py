@@ -58,7 +58,7 @@ class Fold:
         return len(rows) if index is None else len(index)
 
     def features(self, candidate: Candidate) -> Features:
-        """The features of a candidate's lift; scaled by column importance where it asks for that.
+        """Features of a candidate's lift; under an adaptive penalty scaled by column importance.
         Adaptive steps of curves are scaled later, by the planes themselves."""
         pairs = self.pairs[: candidate.n_pairs] if candidate.n_pairs else ()
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots, pairs

@@ -153,7 +153,7 @@ class Excess(NamedTuple):
     error: float
 
     def is_within(self, n_errors: float, margin: float) -> bool:
-        """Whether the difference is at most so many standard errors plus a margin."""
+        """Whether the difference is at most ``n_errors`` standard errors plus a margin."""
         return self.mean <= n_errors * self.error + margin
 
 

@@ -1,8 +1,8 @@
 """Frames, arrays and sparse matrices as checked rows of floats.
 
-What scikit-learn's own validation says well it says (shapes, names, lengths); what it lets
-pass or says without naming the place is checked here and in ``columns``: infinite values by
-column, masks, what no float can hold, and missing values where they are not to be learnt.
+scikit-learn's validation checks shapes, names and lengths. This module and ``columns`` check the
+rest and name the column: infinite values, masks, numbers that no float can hold, and missing
+values under ``missing="error"``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _validated(
             "ensure_all_finite": False,
         }
     try:
-        # A longdouble may overflow on the way to float64: the check for infinity speaks of it.
+        # A longdouble may overflow on its way to float64; the check for infinity reports it.
         with np.errstate(over="ignore"):
             return validate_data(estimator, _with_readable_names(X), reset=reset, **settings)
     except ValueError as error:
@@ -241,8 +241,8 @@ class _NamedFrame:
 def _with_readable_names(X: Any) -> Any:
     """X, in a form whose column names the installed scikit-learn sees.
 
-    Before 1.9 it asks frames other than pandas' through a protocol that polars 2 gave up; their
-    names would be lost in silence, and with them the check of their order.
+    Before 1.9 it reads names of frames other than pandas' by a protocol that polars 2 has dropped.
+    Their names would be lost without a warning, and with them the check of their order.
     """
     is_frame = hasattr(X, "columns") and not hasattr(X, "iloc") and not hasattr(X, "__dataframe__")
     return _NamedFrame(X) if is_frame and SKLEARN_VERSION < (1, 9) else X

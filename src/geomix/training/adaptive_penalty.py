@@ -1,6 +1,6 @@
 """Adaptive penalty: features with a larger importance get a smaller penalty.
 
-A uniform penalty shrinks informative and uninformative features alike. So a model is trained with
+A uniform penalty shrinks informative and uninformative features equally. So a model is trained with
 the uniform penalty first, its weights give the importance of each feature, and training goes on
 with each feature multiplied by a unit. A feature times unit u under penalty l2 is the feature
 itself under penalty l2 / u^2.

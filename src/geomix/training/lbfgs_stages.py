@@ -49,7 +49,7 @@ def train_by_stages(planes: Planes, run: Run) -> Trained:
 def _stage(
     planes: Planes, sharpness: float, limit: int, run: Run, *, validate: bool
 ) -> tuple[Planes, bool]:
-    if limit <= 0 or run.asked_to_stop:
+    if limit <= 0 or run.stop_requested:
         return planes, False
     settings, rows = run.settings, run.sums()
     usage = rows.terms(planes, sharpness, settings.label_smoothing).mean_usage

@@ -72,7 +72,7 @@ class Run:
     best_loss: float = np.inf
     n_best: int = 0
     n_since_best: int = 0
-    asked_to_stop: bool = False
+    stop_requested: bool = False
 
     @property
     def has_valid(self) -> bool:
@@ -121,7 +121,7 @@ class Run:
             self.n_since_best = 0 if gain > SMALLEST_GAIN * valid_loss else self.n_since_best + 1
             if gain > 0:
                 self.best_planes, self.best_loss, self.n_best = planes, valid_loss, iteration
-        self.asked_to_stop = self.watch is not None and bool(self.watch(record, planes))
+        self.stop_requested = self.watch is not None and bool(self.watch(record, planes))
 
     def steps_done(self, sharpness: float, losses: list[float]) -> None:
         """Record iterations without validation loss and watcher."""
@@ -149,11 +149,11 @@ class Run:
 
     @property
     def must_stop(self) -> bool:
-        return self.asked_to_stop or self.out_of_patience
+        return self.stop_requested or self.out_of_patience
 
     def why_stopped(self, otherwise: str) -> str:
-        if self.asked_to_stop:
-            return "asked"
+        if self.stop_requested:
+            return "request"
         return "n_iter_no_change" if self.out_of_patience else otherwise
 
     def finish(self, planes: Planes, stopped: str) -> Trained:
