@@ -26,7 +26,7 @@ Answer = dict[str, Any]
 
 
 class Job(Protocol):
-    """What every piece of work says about itself."""
+    """What a piece of work needs to have."""
 
     @property
     def cpu_seconds(self) -> int: ...
@@ -57,7 +57,7 @@ def run(work: Callable[[Any], Answer], job: Job, preload: Sequence[str]) -> Answ
 
 
 def death(code: int | None) -> str:
-    """A process that says nothing was ended from outside: by its limit, or by a crash."""
+    """A process without a result was ended from outside: by its limit, or by a crash."""
     if code is not None and -code == getattr(signal, "SIGXCPU", None):
         return OUT_OF_TIME
     return f"failed: the process ended with exit code {code}"
@@ -93,7 +93,7 @@ def peak_bytes() -> int:
 
 
 def limit_processor(more: int | None) -> None:
-    """The process is ended after so many more seconds of processor time; None: never."""
+    """The process is ended after this many more seconds of processor time; None: never."""
     with contextlib.suppress(ImportError):
         import resource
 

@@ -3,7 +3,7 @@
     python benchmarks/command_line.py                         # 1 GB, results/command_line.md
     python benchmarks/command_line.py --megabytes 100 --folder /tmp/scratch
 
-Every line is a process of its own; its peak memory is what the kernel says of it (VmHWM). The
+Every line is a process of its own; its peak memory is VmHWM in /proc. The
 file has twelve numbers, two categories, missing cells, an identifier and a label. Reading alone,
 by us and by pyarrow, is measured on the same file in the same run.
 """
@@ -34,7 +34,7 @@ N_NUMBERS = 12
 HELP_STARTS = 15
 GEOMIX = [sys.executable, "-m", "geomix"]
 
-# How long and how much a child takes; VmHWM is asked for when it is done but not yet gone.
+# How long and how much a child takes; VmHWM is read when it is done but has not ended.
 READ_OURS = """
 import sys
 from geomix.tablefile import open_table
@@ -85,7 +85,7 @@ def measured(folder: Path, megabytes: int) -> str:
     fit = [*GEOMIX, "fit", data, "--target", "y", "--id", "id", "-o", model, "--quiet"]
     given = ["lift=spline", "n_planes=1", "l2=1e-4", "max_iter=50"]
     simple = [*fit, *(word for one in given for word in ("--set", one))]
-    # Above 30 million cells a fit streams by itself; a smaller file has to be told.
+    # Above 30 million cells a fit streams by itself; a smaller file needs --stream.
     streamed = [] if n_rows * (N_NUMBERS + 3) > MOST_CELLS else ["--stream"]
     predict = [*GEOMIX, "predict", model, data, "--id", "id", "--force", "-o"]
     runs = {

@@ -13,7 +13,7 @@ from geomix.core.calibration import expected_calibration_error
 def quality(P: Any, y: Any, predicted: Any = None) -> dict[str, float]:
     """Figures of probabilities ``P`` (n_rows, n_classes) against codes ``y``.
 
-    The prediction is the most probable class, unless ``predicted`` says otherwise. Macro-F1 is
+    The prediction is ``predicted``, or the most probable class. Macro-F1 is
     the mean over the classes that ``y`` has.
     """
     predicted = P.argmax(axis=1) if predicted is None else predicted

@@ -4,12 +4,12 @@
         [--rows 200] [--attacks 10000] [--table FILE.parquet --target COLUMN]
         [--only wdbc,mixed] [--dice genetic,random]
 
-Counterfactuals are asked of test rows of wdbc and of a mixed table (made of wdbc: eight numbers
+Counterfactuals are computed for test rows of wdbc and of a mixed table (made of wdbc: eight numbers
 and four columns cut into levels; or ``--table``): how many the model itself confirms, the median
 time, and the mean L2 distance in standard deviations of the training rows, a changed level
-counting one. With dice-ml installed (``pip install dice-ml``) DiCE is asked about the same model
+counting one. With dice-ml installed (``pip install dice-ml``) DiCE explains the same model
 and rows in the same run; distances and validity of both are measured by the same function.
-Certificates are attacked by random points and by gradient walks. Times are of one thread's
+Certificates are attacked by random points and by gradient steps. Times are of one thread's
 processor, since a busy machine delays but does not change them; on an idle one they are those of
 the wall. Results go to ``results/reading.md``.
 """
@@ -112,10 +112,10 @@ def dices(clf: Any, X_train: pd.DataFrame, y_train: Any, X: pd.DataFrame, method
     for i in range(len(X)):
         start = time.process_time()
         try:
-            told = explainer.generate_counterfactuals(
+            found = explainer.generate_counterfactuals(
                 X.iloc[i : i + 1], total_CFs=1, desired_class="opposite", verbose=False
             )
-            after = told.cf_examples_list[0].final_cfs_df
+            after = found.cf_examples_list[0].final_cfs_df
         except Exception:  # DiCE raises where it has found none
             after = None
         seconds.append(time.process_time() - start)
@@ -139,7 +139,7 @@ class _Coded:
         return self.predict_proba(X).argmax(axis=1)
 
 
-def judged(clf: Any, X: pd.DataFrame, rows: list[Any], labels: Any) -> tuple[float, Any]:
+def valid_and_far(clf: Any, X: pd.DataFrame, rows: list[Any], labels: Any) -> tuple[float, Any]:
     """Share of rows whose answer really changed, and the distances of those (NaN of others)."""
     there = [i for i, row in enumerate(rows) if row is not None]
     far = np.full(len(rows), np.nan)
@@ -171,12 +171,12 @@ def counterfactuals(options: argparse.Namespace) -> list[str]:
         kind = f"{clf.model_.lift.kind}, {planes.n_planes} planes"
         labels = clf.predict(X_test)
         rows, seconds, found = ours(clf, X_test)
-        valid, far = judged(clf, X_test, rows, labels)
+        valid, far = valid_and_far(clf, X_test, rows, labels)
         bound = np.mean([one.lower_bound for one in found])
         lines.append(_line(name, kind, "geomix", valid, seconds, far, bound))
         for method in options.dice.split(",") if options.dice and _has_dice() else []:
             theirs, seconds = dices(clf, X_train, y_train, X_test, method)
-            valid, other = judged(clf, X_test, theirs, labels)
+            valid, other = valid_and_far(clf, X_test, theirs, labels)
             lines.append(_line(name, kind, f"DiCE {method}", valid, seconds, other, None))
             both = ~np.isnan(far) & ~np.isnan(other)
             notes.append(
@@ -186,7 +186,7 @@ def counterfactuals(options: argparse.Namespace) -> list[str]:
             )
         print("\n".join(lines[4:]), flush=True)
     if options.dice and not _has_dice():
-        notes.append("- dice-ml is not installed here, so DiCE was not asked.")
+        notes.append("- dice-ml is not installed here, so DiCE was not measured.")
     return [*lines, "", *notes]
 
 
@@ -194,11 +194,11 @@ def _line(
     name: str, kind: str, method: str, valid: float, seconds: Any, far: Any, bound: Any
 ) -> str:
     ms = 1e3 * np.array(seconds)
-    told = "" if bound is None else f"{bound:.3f}"
+    found = "" if bound is None else f"{bound:.3f}"
     mean = np.nanmean(far) if (~np.isnan(far)).any() else np.nan
     return (
         f"| {name} | {kind} | {method} | {valid:.1%} | {np.median(ms):.2f} | {ms.max():.2f} | "
-        f"{mean:.3f} | {told} |"
+        f"{mean:.3f} | {found} |"
     )
 
 
@@ -217,7 +217,7 @@ def certificates(options: argparse.Namespace) -> list[str]:
     lines = [
         "## Certificates",
         "",
-        f"100 rows each; {options.attacks} random attacks and a gradient walk of 100 steps per row "
+        f"100 rows each; {options.attacks} random attacks and 100 gradient steps per row "
         "and norm, all within the certified radius.",
         "",
         "| table | model | norm | mean radius | mean counterfactual distance | attacks | broken |",
@@ -226,7 +226,7 @@ def certificates(options: argparse.Namespace) -> list[str]:
     settings = {
         "linear, 3 planes": {"lift": "linear", "n_planes": 3},
         "spline": {"lift": "spline", "n_planes": 1},
-        "spline committee": {"lift": "spline", "n_planes": 3},
+        "spline ensemble": {"lift": "spline", "n_planes": 3},
     }
     X, y = wdbc()
     X_train, X_test, y_train, _ = split(X, y, 100)
@@ -235,23 +235,23 @@ def certificates(options: argparse.Namespace) -> list[str]:
         model = clf.model_
         far = np.mean([model.counterfactual(row).distance for row in X_test.to_numpy()])
         for norm in (2, 1, np.inf):
-            told = model.certify(X_test, norm)
-            n_asked, n_broken = attacked(model, X_test.to_numpy(), told, norm, options.attacks)
+            found = model.certify(X_test, norm)
+            n_attacks, n_broken = attacked(model, X_test.to_numpy(), found, norm, options.attacks)
             shown = f"{far:.3f}" if norm == 2 else ""
             lines.append(
-                f"| wdbc | {kind} | {norm} | {told.radius.mean():.4f} | {shown} | {n_asked} | "
+                f"| wdbc | {kind} | {norm} | {found.radius.mean():.4f} | {shown} | {n_attacks} | "
                 f"{n_broken} |"
             )
             print(lines[-1], flush=True)
     return lines
 
 
-def attacked(model: Any, rows: Any, told: Any, norm: float, n_random: int) -> tuple[int, int]:
+def attacked(model: Any, rows: Any, found: Any, norm: float, n_random: int) -> tuple[int, int]:
     """Attacks made, and how many changed an answer."""
     rng = np.random.default_rng(0)
     scale = np.array([shape.scale for shape in additive(model).shapes])
-    n_asked = n_broken = 0
-    for row, radius, label in zip(rows, told.radius, told.labels, strict=True):
+    n_attacks = n_broken = 0
+    for row, radius, label in zip(rows, found.radius, found.labels, strict=True):
         radius *= 1.0 - 1e-12
         V = rng.standard_normal((n_random, len(row)))
         V[rng.random(V.shape) < 0.9 * rng.random((n_random, 1))] = 0.0
@@ -260,8 +260,8 @@ def attacked(model: Any, rows: Any, told: Any, norm: float, n_random: int) -> tu
         V *= radius / np.maximum(np.linalg.norm(V, norm, axis=1, keepdims=True), 1e-12)
         points = np.vstack([row + V * scale, _walk(model, row, radius, norm, scale)])
         n_broken += int((model.predict(points) != label).sum())
-        n_asked += len(points)
-    return n_asked, n_broken
+        n_attacks += len(points)
+    return n_attacks, n_broken
 
 
 def _walk(model: Any, row: Any, radius: float, norm: float, scale: Any, steps: int = 100) -> Any:
@@ -304,18 +304,18 @@ def contributions(options: argparse.Namespace) -> list[str]:
         "linear": {"lift": "linear"},
         "linear, 4 planes": {"lift": "linear", "n_planes": 4},
         "spline": {"lift": "spline", "n_planes": 1},
-        "spline committee": {"lift": "spline", "n_planes": 4},
+        "spline ensemble": {"lift": "spline", "n_planes": 4},
     }
     for name, (X, y) in {"wdbc": wdbc(), "mixed": mixed()}.items():
         for kind, chosen in settings.items():
             model = GeometricMixtureClassifier(random_state=0, **chosen).fit(X, y).model_
             start = time.process_time()
-            told = model.explain_local(X)
+            found = model.explain_local(X)
             seconds = time.process_time() - start
-            total = told.contributions.sum(axis=1) + told.bias + told.pooling
+            total = found.contributions.sum(axis=1) + found.bias + found.pooling
             S = model.class_scores(X)
             rows = np.arange(len(X))
-            margin = S[rows, told.labels] - S[rows, told.against]
+            margin = S[rows, found.labels] - S[rows, found.against]
             off = np.abs(total - margin).max()
             lines.append(
                 f"| {name} | {kind} | {len(X)} | {off:.1e} | {1e6 * seconds / len(X):.0f} |"

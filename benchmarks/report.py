@@ -4,7 +4,7 @@
 
 wdbc by each lift, and with ``--data`` adult (``adult.parquet``, its last column the target), all
 48,842 rows measured. The model of adult is fitted on 10,000 rows with the largest form that the
-defaults consider, a committee of eight with twelve planes a class, so that the page is the largest
+defaults consider, an ensemble of eight with twelve planes a class, so that the page is the largest
 they would make. Seconds are of the processor, one thread: on an idle machine they are those of
 the wall, which a busy one delays. Results go to ``results/report.md``.
 """
@@ -81,7 +81,7 @@ def main() -> None:
     folder = parser.parse_args().data
     lines = [measured(f"wdbc, {lift}", *wdbc(lift)) for lift in ("linear", "spline", "fourier")]
     if folder is not None:
-        lines.append(measured("adult, committee of 8", *adult(folder)))
+        lines.append(measured("adult, ensemble of 8", *adult(folder)))
     made = f"python benchmarks/report.py{'' if folder is None else ' --data FOLDER'}"
     packages = ", ".join(f"{name} {version(name)}" for name in ("geomix", "numpy", "jinja2"))
     text = [

@@ -48,7 +48,7 @@ def peak_megabytes() -> float:
 
 
 def fit_here(pattern: str, scratch: str, settings: dict[str, Any]) -> None:
-    """In a process of its own: fit files, and say what that took."""
+    """In a process of its own: fit files, and print what that took."""
     before, start = peak_megabytes(), time.perf_counter()
     clf = geomix.fit_files(pattern, "y", scratch=scratch, **settings)
     seconds, peak = time.perf_counter() - start, peak_megabytes()
@@ -84,13 +84,13 @@ def memory(folder: Path) -> list[str]:
     return lines
 
 
-def timed(ask: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
+def timed(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
     """Best of a few: what the work takes when nobody else wants the processor."""
-    ask()
+    call()
     times = []
     for _ in range(PASSES):
         start = clock()
-        ask()
+        call()
         times.append(clock() - start)
     return min(times)
 

@@ -35,7 +35,7 @@ def unseen(n_rows: int = 50_000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write(folder: Path, n_rows: int, *, by_class: bool = False) -> Path:
-    """Parquet files of the first so many rows, five blocks each; the pattern that finds them."""
+    """Parquet files of the first ``n`` rows, five blocks each; the pattern that finds them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -3,7 +3,7 @@
     python benchmarks/speed.py [row] [batch] [fit] [default] [large] [sparse] [spline] [memory]
 
 Each part is one of the figures that the native core is held to. Times are the smallest of
-several repeats, on one thread unless a row says otherwise; every row names its path: `scorer`
+several repeats, on one thread unless a row names more; every row names its path: `scorer`
 (one row), `model` (GeometricMixture), `estimator` (with scikit-learn's validation). Tables go
 to the terminal and to ``results/speed.md``.
 """
@@ -123,18 +123,18 @@ def one_row() -> list[str]:
             "scorer(row)",
             best_call("score(row)", score=spline.scorer(), row=row),
         ),
-        ("geomix", "model", best_call("ask(X)", ask=clf.model_.predict_proba, X=table_of_one)),
-        ("geomix", "estimator", best_call("ask(X)", ask=clf.predict_proba, X=table_of_one)),
-        ("ONNX Runtime LR", "session.run", best_call("ask(X)", ask=onnx, X=single)),
+        ("geomix", "model", best_call("call(X)", call=clf.model_.predict_proba, X=table_of_one)),
+        ("geomix", "estimator", best_call("call(X)", call=clf.predict_proba, X=table_of_one)),
+        ("ONNX Runtime LR", "session.run", best_call("call(X)", call=onnx, X=single)),
         (
             "scikit-learn LR",
             "predict_proba",
-            best_call("ask(X)", ask=logistic.predict_proba, X=table_of_one),
+            best_call("call(X)", call=logistic.predict_proba, X=table_of_one),
         ),
     ]
-    for name, ask in speed_peers.batch_peers(X, y).items():
+    for name, call in speed_peers.batch_peers(X, y).items():
         if not name.startswith(("scikit-learn L", "ONNX")):
-            rows.append((name, "one row", best_call("ask(X)", ask=ask, X=table_of_one)))
+            rows.append((name, "one row", best_call("call(X)", call=call, X=table_of_one)))
     parts = [table("One row, wdbc", rows, "us", 1e6, "ONNX Runtime LR")]
     X, y = data("digits")
     score, row = GeometricMixtureClassifier(**FOURIER).fit(X, y).model_.scorer(), X[3].copy()
@@ -145,7 +145,7 @@ def one_row() -> list[str]:
             "scorer(row)",
             best_call("score(row)", score=score, row=row),
         ),
-        ("ONNX Runtime MLP(64, 32)", "session.run", best_call("ask(X)", ask=onnx, X=single)),
+        ("ONNX Runtime MLP(64, 32)", "session.run", best_call("call(X)", call=onnx, X=single)),
     ]
     return [*parts, table("One row, digits", rows, "us", 1e6, "ONNX Runtime MLP(64, 32)")]
 
@@ -173,9 +173,9 @@ def batch() -> list[str]:
                     best(lambda n=numpy, X=many: n.predict_proba(X), 0),
                 ),
             ]
-        for peer, ask in speed_peers.batch_peers(X, y).items():
+        for peer, call in speed_peers.batch_peers(X, y).items():
             few = many[:2000] if "SVM" in peer or "kNN" in peer else many
-            took = best(lambda ask=ask, few=few: ask(few), 0.2) * len(many) / len(few)
+            took = best(lambda call=call, few=few: call(few), 0.2) * len(many) / len(few)
             rows.append((peer, "batch" if few is many else "2000 rows, scaled up", took))
         parts.append(table(f"100,000 rows, {name}", rows, "ms", 1e3, "geomix linear"))
     return parts
@@ -325,14 +325,14 @@ def sparse() -> list[str]:
         )
         numpy = NumpyPredictor(model.feature_map, planes, 6.0, 1.0)
         theirs, ours = kernel.NumpyRows(U, y, weight), kernel.training_rows(U, y, weight)
-        for work, ask, base in (
+        for work, call, base in (
             ("loss and gradient", ours.terms, theirs.terms),
             ("predict_proba", model.predict_proba, numpy.predict_proba),
         ):
             given = (planes, 6.0, 0.02) if work == "loss and gradient" else (X,)
             rows: list[Row] = [
                 ("NumPy kernel", "SciPy products", best(lambda f=base, g=given: f(*g), 1.0)),
-                ("geomix", "kernel", best(lambda f=ask, g=given: f(*g), 1.0)),
+                ("geomix", "kernel", best(lambda f=call, g=given: f(*g), 1.0)),
             ]
             parts.append(table(f"{title}, 10 x 2 planes: {work}", rows, "ms", 1e3, "NumPy kernel"))
     return parts
@@ -445,7 +445,7 @@ def conditions() -> str:
     libraries = ("numpy", "scikit-learn", "lightgbm", "xgboost", "catboost", "interpret-core")
     return (
         f"# Speed\n\n{processor()}; geomix kernel: {kernel_name()}; "
-        f"{versions((*libraries, 'onnxruntime'))}. One thread unless said; smallest of "
+        f"{versions((*libraries, 'onnxruntime'))}. One thread unless stated; smallest of "
         "repeats. Made by `python benchmarks/speed.py`.\n"
     )
 

@@ -1,4 +1,4 @@
-"""The peers of the speed benchmark: what they are, and how each is asked in its quickest way.
+"""The peers of the speed benchmark: what they are, and the quickest call of each.
 
 A peer here is a function of rows that gives probabilities, with the name of the path it takes.
 Every peer runs on one thread.
@@ -113,5 +113,5 @@ def _ebm(X: Any, y: Any) -> Answer:
 
 
 def _onnx_batch(X: Any, y: Any) -> Answer:
-    ask = onnx_logistic(X, y)
-    return lambda rows: ask(rows.astype(np.float32))
+    call = onnx_logistic(X, y)
+    return lambda rows: call(rows.astype(np.float32))

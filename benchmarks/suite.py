@@ -120,15 +120,15 @@ def chosen_tables(wanted: argparse.Namespace) -> list[Table]:
 def planned(
     tables: list[Table], models: dict[str, peers.Peer], seeds: int, *, full: bool
 ) -> list[Job]:
-    """Seed by seed: the cheap models on all tables, then the dear ones."""
+    """Seed by seed: the cheap models on all tables, then the expensive ones."""
     caps = Caps(None, None) if full else Caps()
     return [
         Job(table.name, table.path, key, seed, caps)
         for seed in range(seeds)
-        for dear in (False, True)
+        for expensive in (False, True)
         for table in tables
         for key, peer in models.items()
-        if peer.dear == dear
+        if peer.expensive == expensive
     ]
 
 
@@ -148,7 +148,7 @@ def measure_missing(jobs: list[Job], path: Path, *, fresh: bool) -> None:
             results[run_of(job)] = made
             add_row(path, run_of(job), made)
             if bar.disable:
-                print(told(job, made), file=sys.stderr, flush=True)
+                print(line_of(job, made), file=sys.stderr, flush=True)
 
 
 def run_of(job: Job) -> Run:
@@ -171,7 +171,7 @@ def measured(answer: dict[str, object]) -> Measured:
     return Measured(str(answer["status"]), values, *texts)
 
 
-def told(job: Job, made: Measured) -> str:
+def line_of(job: Job, made: Measured) -> str:
     text = f"{job.table} {job.model} seed {job.seed}: {made.status}"
     if made.ok:
         found = made.values

@@ -44,9 +44,9 @@ def timed(work: Callable[[Any], Any], inputs: Sequence[Any]) -> tuple[list[float
 
 
 def unstretched(wall: float, cpu: float, n_calls: int) -> float:
-    """Seconds of a call: a busy machine stretches long calls, where processor time tells more.
+    """Seconds of a call: a busy machine stretches long calls, where processor time is more exact.
 
-    Its clock may tick as rarely as every 10 ms, so it is asked only about much longer spans.
+    Its clock may tick as rarely as every 10 ms, so it is used only for much longer spans.
     """
     return min(wall, cpu / n_calls) if cpu >= 0.2 else wall
 
@@ -61,9 +61,9 @@ class Latency:
 
 
 def latency(
-    ask: Callable[[Any], Any], inputs: Sequence[Any], most_calls: int, most_seconds: float
+    call: Callable[[Any], Any], inputs: Sequence[Any], most_calls: int, most_seconds: float
 ) -> Latency:
-    """Ask about ``inputs`` in turn, ``most_calls`` times or for ``most_seconds``.
+    """Call with each of ``inputs`` in turn, ``most_calls`` times or for ``most_seconds``.
 
     Five rounds of warm-up come first. Calls are timed in blocks of about a hundredth of the
     whole, so that the clock is not part of a quick call, and ``typical`` is the median of the
@@ -71,13 +71,13 @@ def latency(
     """
     warm = time.perf_counter()
     for one in list(inputs[:5]):
-        ask(one)
+        call(one)
     one_call = (time.perf_counter() - warm) / min(5, len(inputs))
     expected = min(most_calls, most_seconds / max(one_call, 1e-9))
     rows = _in_turn(inputs, max(1, int(expected / 100)))
     for _ in range(4):  # with the round above: five
         for one in rows[:1000]:
-            ask(one)
+            call(one)
     blocks: list[float] = []
     start, cpu = time.perf_counter(), time.process_time()
     while not blocks or (
@@ -85,7 +85,7 @@ def latency(
     ):
         begin = time.perf_counter()
         for one in rows:
-            ask(one)
+            call(one)
         blocks.append((time.perf_counter() - begin) / len(rows))
     calls = len(blocks) * len(rows)
     typical = unstretched(float(np.median(blocks)), time.process_time() - cpu, calls)

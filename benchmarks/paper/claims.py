@@ -1,7 +1,7 @@
 """What the paper claims, one by one, and whether it held here: a verdict with its numbers.
 
-A claim is about the paper's method, so it is judged on the GMC recipe; what our defaults do is
-told beside it. "Level" and "ahead" are by one standard error of the paired seeds.
+A claim is about the paper's method, so it is tested on the GMC recipe; our defaults are shown
+beside it. "Level" and "ahead" are by one standard error of the paired seeds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RECIPE_MODEL, DEFAULTS, PLAIN = "geomix_paper", "geomix", "geomix_linear"
 
 @dataclass(frozen=True)
 class Verdict:
-    """``source``: where the paper says so; ``evidence``: the numbers, in plain words."""
+    """``source``: place in the paper; ``evidence``: the numbers, in plain words."""
 
     claim: str
     source: str
@@ -44,7 +44,7 @@ class Tally:
     def n(self) -> int:
         return len(self.ahead) + len(self.level) + len(self.behind)
 
-    def told(self) -> str:
+    def text(self) -> str:
         text = (
             f"ahead on {len(self.ahead)}, level on {len(self.level)}, behind on {len(self.behind)}"
         )
@@ -98,7 +98,7 @@ def beats(results: Results, peers: tuple[str, ...], claim: str, source: str) -> 
         ours = tally(results, DEFAULTS, peer, sets_of(results))
         good, total = good + len(recipe.ahead), total + recipe.n
         parts.append(
-            f"Against {name_of(peer)} the recipe is {recipe.told()}, our defaults {ours.told()}."
+            f"Against {name_of(peer)} the recipe is {recipe.text()}, our defaults {ours.text()}."
         )
     return Verdict(claim, source, outcome(good, total), " ".join(parts))
 
@@ -124,10 +124,10 @@ def largest_margins(results: Results) -> Verdict:
     known = {name: margin for name, margin in margins.items() if not np.isnan(margin)}
     order = sorted(known, key=lambda name: -known[name])
     good = set(order[:3]) == {"moons", "circles", "spirals"}
-    told = ", ".join(f"{name} {known[name]:+.3f}" for name in order)
+    text = ", ".join(f"{name} {known[name]:+.3f}" for name in order)
     claim = "Its largest margins over linear models are on moons, circles and spirals."
     found = (HELD if good else NOT_HELD) if len(known) > 3 else UNKNOWN
-    return Verdict(claim, "section 4.2", found, f"Recipe minus the better linear model: {told}.")
+    return Verdict(claim, "section 4.2", found, f"Recipe minus the better linear model: {text}.")
 
 
 def competitive(
@@ -145,8 +145,8 @@ def competitive(
         ]
         good, total = good + recipe.n - len(recipe.behind), total + recipe.n
         parts.append(
-            f"Against {name_of(peer)} the recipe is {recipe.told()} (mean {average(gaps):+.3f}), "
-            f"our defaults {ours.told()}."
+            f"Against {name_of(peer)} the recipe is {recipe.text()} (mean {average(gaps):+.3f}), "
+            f"our defaults {ours.text()}."
         )
     return Verdict(claim, source, outcome(good, total), " ".join(parts))
 
@@ -184,7 +184,7 @@ def competitive_overall(results: Results) -> Verdict:
 def linear_suffices(results: Results) -> Verdict:
     names = [name for name in sets_of(results) if name in ("iris", "wine", "wdbc")]
     found = tally(results, PLAIN, DEFAULTS, names)
-    told = ", ".join(
+    text = ", ".join(
         f"{name} {results.mean(name, PLAIN, 'accuracy'):.3f} against "
         f"{results.mean(name, DEFAULTS, 'accuracy'):.3f}"
         for name in names
@@ -192,7 +192,7 @@ def linear_suffices(results: Results) -> Verdict:
     claim = "On iris, wine and wdbc a linear GMC suffices."
     good = found.n - len(found.behind)
     return Verdict(
-        claim, "section 4.2", outcome(good, found.n), f"Linear against free lift: {told}."
+        claim, "section 4.2", outcome(good, found.n), f"Linear against free lift: {text}."
     )
 
 
@@ -211,17 +211,17 @@ def f1_mirrors(results: Results) -> Verdict:
     ]
     gaps = [gap for gap in gaps if not np.isnan(gap)]
     found = (HELD if max(gaps) <= 0.01 else NOT_HELD) if gaps else UNKNOWN
-    told = (
+    text = (
         f"Largest gap between accuracy and macro-F1 of the recipe: {max(gaps, default=np.nan):.4f}."
     )
-    return Verdict("Macro-F1 mirrors accuracy.", "section 4.2", found, told)
+    return Verdict("Macro-F1 mirrors accuracy.", "section 4.2", found, text)
 
 
 # --- calibration ---
 
 
 def scaling_helps(results: Results) -> Verdict:
-    told = []
+    text = []
     ratios = {}
     for key in (RECIPE_MODEL, DEFAULTS):
         before, after = (
@@ -229,22 +229,22 @@ def scaling_helps(results: Results) -> Verdict:
             for metric in ("ece_before", "ece")
         )
         ratios[key] = before / after
-        told.append(f"{name_of(key)}: {before:.3f} before, {after:.3f} after.")
+        text.append(f"{name_of(key)}: {before:.3f} before, {after:.3f} after.")
     found = (
         HELD if ratios[RECIPE_MODEL] >= 2 else PARTLY if ratios[RECIPE_MODEL] > 1.1 else NOT_HELD
     )
     claim = (
         "Temperature scaling takes the mean ECE from about 0.06 to about 0.02 (two to four times)."
     )
-    return Verdict(claim, "abstract, section 4.2", found, " ".join(told))
+    return Verdict(claim, "abstract, section 4.2", found, " ".join(text))
 
 
 def scaling_helps_wdbc(results: Results) -> Verdict:
     before, after = (results.mean("wdbc", RECIPE_MODEL, metric) for metric in ("ece_before", "ece"))
     found = UNKNOWN if np.isnan(before) else HELD if after <= before / 2 else NOT_HELD
-    told = f"Recipe: {before:.3f} before, {after:.3f} after."
+    text = f"Recipe: {before:.3f} before, {after:.3f} after."
     return Verdict(
-        "On wdbc the ECE drops from about 0.06 to about 0.02.", "section 4.2", found, told
+        "On wdbc the ECE drops from about 0.06 to about 0.02.", "section 4.2", found, text
     )
 
 
@@ -255,9 +255,9 @@ def single_digit(results: Results) -> Verdict:
     found = {name: quickest(results, name, RECIPE_MODEL) for name in sets_of(results)}
     times = {name: path[1] for name, path in found.items() if path}
     good = sum(us < 10 for us in times.values())
-    told = ", ".join(f"{name} {us:.2f}" for name, us in times.items())
+    text = ", ".join(f"{name} {us:.2f}" for name, us in times.items())
     claim = "One example takes single-digit microseconds."
-    return Verdict(claim, "abstract", outcome(good, len(times)), f"Recipe by `scorer`, us: {told}.")
+    return Verdict(claim, "abstract", outcome(good, len(times)), f"Recipe by `scorer`, us: {text}.")
 
 
 def quicker_than_machines(results: Results) -> Verdict:
@@ -283,12 +283,12 @@ def quicker_than_machines(results: Results) -> Verdict:
 
 def concentrated(results: Results) -> Verdict:
     names = [name for name in sets_of(results) if name in data.APPENDIX]
-    told, means = [], {}
+    text, means = [], {}
     for key in (RECIPE_MODEL, PLAIN):
         found = {name: results.mean(name, key, "max_responsibility") for name in names}
         means[key] = average(list(found.values()))
         each = ", ".join(f"{name} {value:.3f}" for name, value in found.items())
-        told.append(f"{name_of(key)}: mean {means[key]:.3f} ({each}).")
+        text.append(f"{name_of(key)}: mean {means[key]:.3f} ({each}).")
     found_ = (
         UNKNOWN
         if np.isnan(means[RECIPE_MODEL])
@@ -297,7 +297,7 @@ def concentrated(results: Results) -> Verdict:
         else NOT_HELD
     )
     claim = "Responsibilities concentrate: the largest is above 0.98 on average over five sets."
-    return Verdict(claim, "section 5.1, appendix D", found_, " ".join(told))
+    return Verdict(claim, "section 5.1, appendix D", found_, " ".join(text))
 
 
 def ablation_claim(results: Results, change: str, claim: str) -> Verdict:
@@ -319,8 +319,8 @@ def ablation_claim(results: Results, change: str, claim: str) -> Verdict:
             )
             worse = not gap.not_behind or (ece is not None and not ece.not_ahead)
             hurt, wilder, total = hurt + worse, wilder + (after > before), total + 1
-            told = "" if ece is None else f", ECE {ece.mean:+.3f} ± {ece.error:.3f}"
-            parts.append(f"{name}, {lift}: {gap.mean:+.4f} ± {gap.error:.4f}{told}")
+            text = "" if ece is None else f", ECE {ece.mean:+.3f} ± {ece.error:.3f}"
+            parts.append(f"{name}, {lift}: {gap.mean:+.4f} ± {gap.error:.4f}{text}")
     evidence = (
         f"Accuracy or ECE worse by more than a standard error in {hurt} of {total}; deviation of "
         f"accuracy larger in {wilder} of {total} (half is chance). Change in accuracy: "
@@ -362,8 +362,8 @@ def dead_planes(results: Results) -> Verdict:
         parts.append(f"{name} {with_it:.1%} with, {without:.1%} without")
     found = UNKNOWN if not total else HELD if fewer and not more else NOT_HELD
     claim = "The usage-aware penalty discourages dead planes."
-    told = f"Share of planes that answer for under 1 % of their class's rows: {'; '.join(parts)}."
-    return Verdict(claim, "section 3.4", found, told)
+    text = f"Share of planes that answer for under 1 % of their class's rows: {'; '.join(parts)}."
+    return Verdict(claim, "section 3.4", found, text)
 
 
 def complex_digits(results: Results) -> Verdict:
@@ -378,8 +378,8 @@ def complex_digits(results: Results) -> Verdict:
     if not counts["1"]:
         return Verdict(claim, "section 5", UNKNOWN, "Digits were not measured.")
     one, eight = (float(np.mean(counts[digit])) for digit in ("1", "8"))
-    told = f"Planes in use, mean over the seeds: {eight:.1f} for 8, {one:.1f} for 1."
-    return Verdict(claim, "section 5", HELD if eight > one else NOT_HELD, told)
+    text = f"Planes in use, mean over the seeds: {eight:.1f} for 8, {one:.1f} for 1."
+    return Verdict(claim, "section 5", HELD if eight > one else NOT_HELD, text)
 
 
 CLAIMS: tuple[Callable[[Results], Verdict], ...] = (
@@ -406,6 +406,6 @@ CLAIMS: tuple[Callable[[Results], Verdict], ...] = (
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Every claim; one that could not be measured says no more than that."""
+    """Every claim; one that could not be measured is marked so."""
     found = [claim(results) for claim in CLAIMS]
     return [replace(one, evidence="") if one.outcome == UNKNOWN else one for one in found]

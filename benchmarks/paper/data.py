@@ -19,7 +19,7 @@ from paper import sets
 SYNTHETIC = ("moons", "circles", "aniso", "spirals")
 # The sets of the paper's responsibility and usage tables, and of its comparison with GAM and EBM.
 APPENDIX = ("moons", "circles", "wine", "wdbc", "digits")
-# Two synthetic and two real ones, as the paper's appendix asks for.
+# Two synthetic and two real ones, as in the paper's appendix.
 ABLATED = ("moons", "spirals", "wdbc", "digits")
 
 

@@ -229,7 +229,7 @@ def iris_roc() -> Figure:
 
 @dataclass(frozen=True)
 class Drawing:
-    """``caption`` says what is seen and by which model; ``needs`` are the data sets."""
+    """``caption``: what is shown and by which model; ``needs`` are the data sets."""
 
     draw: Callable[[], Figure]
     caption: str

@@ -31,8 +31,8 @@ def first_in_accuracy(results: Results) -> Verdict:
         best = max((key for key in means if not np.isnan(means[key])), key=means.__getitem__)
         gap = paired(results, name, OURS, best, "accuracy")
         if gap is None or not gap.not_behind:
-            told = "" if gap is None else f"{gap.mean:+.4f} ± {gap.error:.4f} "
-            behind.append(f"{name}: {told}against {name_of(best)}")
+            text = "" if gap is None else f"{gap.mean:+.4f} ± {gap.error:.4f} "
+            behind.append(f"{name}: {text}against {name_of(best)}")
     n = len(sets_of(results))
     claim = "First in accuracy, or within one standard error of first, on all data sets."
     evidence = f"On {n - len(behind)} of {n}." + (
@@ -58,22 +58,22 @@ def at_least_the_paper(results: Results) -> Verdict:
 def calibrated(results: Results) -> Verdict:
     each = {name: results.mean(name, OURS, "ece") for name in sets_of(results)}
     mean = float(np.mean(list(each.values())))
-    told = ", ".join(f"{name} {value:.3f}" for name, value in each.items())
+    text = ", ".join(f"{name} {value:.3f}" for name, value in each.items())
     claim = "Mean ECE after scaling of at most 0.02."
-    return verdict(claim, None if np.isnan(mean) else mean <= 0.02, f"{mean:.4f} ({told}).")
+    return verdict(claim, None if np.isnan(mean) else mean <= 0.02, f"{mean:.4f} ({text}).")
 
 
 def concentrated(results: Results) -> Verdict:
     names = [name for name in sets_of(results) if name in data.APPENDIX]
     each = {name: results.mean(name, OURS, "max_responsibility") for name in names}
     mean = float(np.mean(list(each.values()))) if each else float("nan")
-    told = ", ".join(f"{name} {value:.3f}" for name, value in each.items())
-    committees = [name for name in names if results.mean(name, OURS, "n_members") > 1]
-    evidence = f"{mean:.4f} ({told})."
-    if committees:
+    text = ", ".join(f"{name} {value:.3f}" for name, value in each.items())
+    ensembles = [name for name in names if results.mean(name, OURS, "n_members") > 1]
+    evidence = f"{mean:.4f} ({text})."
+    if ensembles:
         own = [results.mean(name, OURS, "member_max_responsibility") for name in names]
         evidence += (
-            f" A committee answered on {', '.join(committees)}; within each of its members one "
+            f" An ensemble was chosen on {', '.join(ensembles)}; within each of its members one "
             f"plane answers, and the mean is {np.mean(own):.4f}."
         )
     claim = "Mean largest responsibility of at least 0.97 on the paper's five sets."
@@ -106,8 +106,8 @@ def quick_to_train(results: Results) -> Verdict:
 
 
 def duels(results: Results, peers: list[str], metric: str) -> tuple[int, int, str]:
-    """Data sets on which geomix needs less time than each peer: wins, duels, told by peer."""
-    told, wins, total = [], 0, 0
+    """Data sets on which geomix needs less time than each peer: wins, duels, as text by peer."""
+    text, wins, total = [], 0, 0
     for peer in peers:
         pairs = [
             (results.mean(name, OURS, "fit_cpu_seconds"), results.mean(name, peer, metric))
@@ -116,8 +116,8 @@ def duels(results: Results, peers: list[str], metric: str) -> tuple[int, int, st
         pairs = [pair for pair in pairs if not np.isnan(pair).any()]
         good = sum(ours < theirs for ours, theirs in pairs)
         wins, total = wins + good, total + len(pairs)
-        told.append(f"{name_of(peer)} {good}/{len(pairs)}")
-    return wins, total, ", ".join(told)
+        text.append(f"{name_of(peer)} {good}/{len(pairs)}")
+    return wins, total, ", ".join(text)
 
 
 def quick_to_answer(results: Results) -> Verdict:

@@ -135,9 +135,9 @@ def responsibility(model: GeometricMixture, split: Split) -> dict[str, float]:
 
 
 def member_concentration(model: GeometricMixture, split: Split) -> float:
-    """Mean largest responsibility within each member of a committee; without one, the plain one.
+    """Mean largest responsibility within each member of an ensemble; without one, the plain one.
 
-    A committee's class has the planes of its first member, then those of the second, and so on.
+    A class of an ensemble has the planes of its first member, then those of the second, and so on.
     """
     planes, n_members = model.planes, model.planes.n_members
     A = n_members * model.responsibilities(split.X_test)

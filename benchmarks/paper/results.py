@@ -50,7 +50,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Results:
-    """Runs with their measurements, and the questions that tables ask."""
+    """Runs with their measurements, and the statistics that tables need."""
 
     runs: dict[Run, Measured]
 

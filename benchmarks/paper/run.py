@@ -94,8 +94,8 @@ def selected(only: list[str], *, quick: bool) -> Wanted:
     words = (*PARTS, FIGURES)
     for name in only:
         if name not in words and not any(name in names for names in known.values()):
-            told = "; ".join(f"a {kind} ({', '.join(names)})" for kind, names in known.items())
-            raise SystemExit(f"Got --only {name}; expected {', '.join(words)}; {told}.")
+            text = "; ".join(f"a {kind} ({', '.join(names)})" for kind, names in known.items())
+            raise SystemExit(f"Got --only {name}; expected {', '.join(words)}; {text}.")
     sets = tuple(name for name in known["data set"] if name in only) or (
         QUICK_SETS if quick else known["data set"]
     )
@@ -141,7 +141,7 @@ def planned(wanted: Wanted, seeds: int) -> list[Job]:
 
 
 def available(keys: Iterable[str]) -> list[str]:
-    """Without the models whose library is missing, which are told."""
+    """Without the models whose library is missing, which are printed."""
     found = []
     for key in keys:
         lacks = models.get(key).lacks
@@ -173,7 +173,7 @@ def measure_missing(jobs: list[Job], path: Path, *, fresh: bool, at_a_time: int)
                 bar.update()
                 bar.set_description(f"{one.dataset}, {one.model}, seed {one.seed}")
                 if bar.disable:
-                    print(told(one, made), file=sys.stderr, flush=True)
+                    print(line_of(one, made), file=sys.stderr, flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -182,7 +182,7 @@ def packages_of(one: Run) -> tuple[str, ...]:
     return models.get(one.model if one.part == MODELS else "geomix_paper").packages
 
 
-def told(one: Run, made: Measured) -> str:
+def line_of(one: Run, made: Measured) -> str:
     text = f"{one.part}: {one.dataset}, {one.model}, seed {one.seed}: {made.status}"
     if made.ok:
         text += (

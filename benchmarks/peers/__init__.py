@@ -3,7 +3,7 @@
     NAME = "My model"              what tables call it
     NEEDS = ("my_library",)        modules that it imports, for the versions and for a clear
                                    message where one is not installed
-    DEAR = True                    optional: runs after the cheap models of the same seed
+    EXPENSIVE = True               optional: runs after the cheap models of the same seed
 
     def fit(X, y, seed):           X: raw pandas frame (numbers, ``category``, NaN);
         ...                        y: codes 0 .. k - 1, each of them present
@@ -32,7 +32,7 @@ class Peer:
     key: str
     name: str
     needs: tuple[str, ...]
-    dear: bool
+    expensive: bool
     fit: Callable[[Any, Any, int], tuple[Any, str]]
 
     @property
@@ -48,11 +48,13 @@ class Peer:
 
 def get(key: str) -> Peer:
     module = importlib.import_module(f"{__name__}.{key}")
-    return Peer(key, module.NAME, module.NEEDS, getattr(module, "DEAR", False), module.fit)
+    return Peer(key, module.NAME, module.NEEDS, getattr(module, "EXPENSIVE", False), module.fit)
 
 
 def every() -> dict[str, Peer]:
-    """All models by key, geomix first, then the cheap ones, then the dear ones."""
+    """All models by key, geomix first, then the cheap ones, then the expensive ones."""
     keys = [found.name for found in pkgutil.iter_modules(__path__) if found.name[0] != "_"]
-    peers = sorted(map(get, keys), key=lambda peer: (peer.key != "geomix", peer.dear, peer.key))
+    peers = sorted(
+        map(get, keys), key=lambda peer: (peer.key != "geomix", peer.expensive, peer.key)
+    )
     return {peer.key: peer for peer in peers}

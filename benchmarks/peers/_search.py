@@ -1,7 +1,7 @@
 """Inner splits and searches over settings, by log-loss, from training rows alone.
 
 Small tables are cut into five folds, larger ones lose a fifth of their rows: a choice from 30
-rows would be noise, and five fits on 10,000 rows would cost more than they tell.
+rows would be noise, and five fits on 10,000 rows would cost more than they improve.
 """
 
 from __future__ import annotations
@@ -85,5 +85,5 @@ def rows_of(X: Any, rows: Any) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def told(setting: Setting) -> str:
+def described(setting: Setting) -> str:
     return " ".join(f"{key}={value}" for key, value in setting.items())

@@ -1,6 +1,6 @@
 """Shares of votes as probabilities: one more vote, cast by the frequencies of the classes.
 
-Bare shares say 0 wherever all voters agree. Log-loss then sees little but those rows, and asks
+Bare shares are 0 wherever all voters agree. Log-loss is then dominated by those rows, and asks
 for fifty neighbours where three are right. With n voters, shares p and frequencies f it sees
 
     (n p + f) / (n + 1)

@@ -12,7 +12,7 @@ from peers._search import best_rounds, inner_splits, rows_of
 
 NAME = "CatBoost"
 NEEDS = ("catboost", "sklearn")
-DEAR = True
+EXPENSIVE = True
 MOST_ROUNDS, PATIENCE = 2_000, 50
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 NAME = "EBM"
 NEEDS = ("interpret", "sklearn")
-DEAR = True
+EXPENSIVE = True
 
 
 def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:

@@ -10,7 +10,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import make_pipeline
 
 from peers._columns import ordinal
-from peers._search import WIDE, told
+from peers._search import WIDE, described
 from peers._votes import OneMoreVote
 
 NAME = "RF"
@@ -34,7 +34,7 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
     def grown(setting: dict[str, Any]) -> Any:
         forest = RandomForestClassifier(TREES, **setting, oob_score=True, random_state=seed)
         votes = OneMoreVote(forest, TREES).fit(Z, y)
-        return out_of_bag_loss(votes, y), votes, told(setting)
+        return out_of_bag_loss(votes, y), votes, described(setting)
 
     grid = ParameterGrid(GRID if Z.shape[1] <= WIDE else WIDE_GRID)
     _, best, chosen = min(map(grown, grid), key=lambda one: one[0])

@@ -6,7 +6,7 @@ from typing import Any
 
 NAME = "geomix, accurate"
 NEEDS = ("geomix", "sklearn")
-DEAR = True
+EXPENSIVE = True
 
 
 def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:

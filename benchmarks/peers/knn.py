@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from peers._columns import standardised
-from peers._search import best_setting, inner_splits, told
+from peers._search import best_setting, described, inner_splits
 from peers._votes import OneMoreVote
 
 NAME = "kNN"
@@ -24,4 +24,4 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
         return OneMoreVote(KNeighborsClassifier(**setting, n_jobs=1), setting["n_neighbors"])
 
     setting = best_setting(build, GRID, Z, y, inner_splits(y, seed, medium_folds=3))
-    return make_pipeline(prepare, build(setting).fit(Z, y)), told(setting)
+    return make_pipeline(prepare, build(setting).fit(Z, y)), described(setting)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from peers._search import SMALL, WIDE, best_rounds, inner_splits, rows_of, told
+from peers._search import SMALL, WIDE, best_rounds, described, inner_splits, rows_of
 
 NAME = "LightGBM"
 NEEDS = ("lightgbm", "sklearn")
@@ -43,4 +43,4 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
 
     settings = SETTINGS if X.shape[1] <= WIDE else WIDE_SETTINGS
     setting, rounds = best_rounds(learn, settings, inner_splits(y, seed))
-    return build(setting, rounds).fit(X, y), f"{told(setting)} rounds={rounds}"
+    return build(setting, rounds).fit(X, y), f"{described(setting)} rounds={rounds}"

@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from peers._columns import standardised
 from peers._platt import with_probabilities
-from peers._search import best_setting, inner_splits, told
+from peers._search import best_setting, described, inner_splits
 
 NAME = "linear SVM"
 NEEDS = ("sklearn",)
@@ -25,4 +25,4 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
         return with_probabilities(machine, folds)
 
     setting = best_setting(build, GRID, Z, y, inner_splits(y, seed))
-    return make_pipeline(prepare, build(setting, folds=5).fit(Z, y)), told(setting)
+    return make_pipeline(prepare, build(setting, folds=5).fit(Z, y)), described(setting)

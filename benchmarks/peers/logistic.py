@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from peers._columns import standardised
-from peers._search import best_setting, inner_splits, told
+from peers._search import best_setting, described, inner_splits
 
 NAME = "LR"
 NEEDS = ("sklearn",)
@@ -23,4 +23,4 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
         return LogisticRegression(**setting, max_iter=1000)
 
     setting = best_setting(build, GRID, Z, y, inner_splits(y, seed, medium_folds=3))
-    return make_pipeline(prepare, build(setting).fit(Z, y)), told(setting)
+    return make_pipeline(prepare, build(setting).fit(Z, y)), described(setting)

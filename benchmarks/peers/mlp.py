@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 from peers._columns import standardised
-from peers._search import best_rounds, inner_splits, loss_of, told
+from peers._search import best_rounds, described, inner_splits, loss_of
 
 NAME = "MLP"
 NEEDS = ("sklearn",)
@@ -43,4 +43,4 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
     model = build(setting)
     for _ in range(epochs):
         model.partial_fit(Z, y, classes=codes)
-    return make_pipeline(prepare, model), f"{told(setting)} epochs={epochs}"
+    return make_pipeline(prepare, model), f"{described(setting)} epochs={epochs}"

@@ -15,11 +15,11 @@ from suite_tables import take
 
 from peers._columns import standardised
 from peers._platt import with_probabilities
-from peers._search import best_setting, inner_splits, told
+from peers._search import best_setting, described, inner_splits
 
 NAME = "RBF-SVM"
 NEEDS = ("sklearn",)
-DEAR = True
+EXPENSIVE = True
 GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.25, 1.0, 4.0]}
 SEARCH_ROWS = 2_000
 
@@ -35,4 +35,4 @@ def fit(X: Any, y: Any, seed: int) -> tuple[Any, str]:
 
     some = take(y, min(len(y), SEARCH_ROWS), 10, np.random.default_rng(seed))
     setting = best_setting(build, GRID, Z[some], y[some], inner_splits(y[some], seed))
-    return make_pipeline(prepare, build(setting, folds=5).fit(Z, y)), told(setting)
+    return make_pipeline(prepare, build(setting, folds=5).fit(Z, y)), described(setting)

@@ -37,7 +37,7 @@ OURS = ("geomix", "geomix_paper", "geomix_linear")
 
 @dataclass(frozen=True, eq=False)
 class OneRow:
-    """A way to ask about one row. ``flat``: the row is 1-d, otherwise a table of one row.
+    """A call that predicts one row. ``flat``: the row is 1-d, otherwise a table of one row.
 
     ``prepared`` turns rows into what the path takes, outside the clock (None: as they are).
     """

@@ -72,7 +72,7 @@ def search_and_fit(search: Search, split: Split, seed: int) -> Fitted:
 
 
 def best_setting(search: Search, split: Split, seed: int) -> tuple[Setting, float]:
-    """The setting that does best on the validation rows, and the temperature they ask for."""
+    """The setting that does best on the validation rows, and the temperature fitted on them."""
     best: tuple[tuple[float, float], Setting, Any] | None = None
     for setting in ParameterGrid(search.grid):
         model = fitted(search, setting, split.X_train, split.y_train, seed)
@@ -95,5 +95,5 @@ def fitted(search: Search, setting: Setting, X: Any, y: Any, seed: int) -> Any:
 
 
 def log_probabilities(P: Any) -> Any:
-    """log p with the floor that scikit-learn's log-loss has: a forest says 0 and 1."""
+    """log p with the floor that scikit-learn's log-loss has: a forest returns 0 and 1."""
     return np.log(np.clip(P, np.finfo(float).eps, 1.0))
