@@ -96,7 +96,7 @@ ODD_INTEGERS = (0, 1, -1, -2, -3, 2, 3, 7, 254, 2**31, 2**32, 2**53, 2**62, 2**6
 
 
 def mutated(content, rng):
-    """Some damage to a file: to its bytes, or to what it says, with the checksum made right."""
+    """Some damage to a file: to its bytes, or to its content, with the checksum made right."""
     kind = rng.integers(8)
     if kind == 0:
         return _flipped(content, rng)

@@ -1,4 +1,4 @@
-"""The package is built as ``docs/design/architecture.md`` says."""
+"""The package is built as in ``docs/design/architecture.md``."""
 
 from __future__ import annotations
 

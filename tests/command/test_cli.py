@@ -1,4 +1,4 @@
-"""The command line says what the Python API says, whatever dress a file comes in."""
+"""The command line gives the results of the Python API, for every format of a file."""
 
 import csv
 import gzip

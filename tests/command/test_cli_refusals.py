@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file is said in one line, with its place, and leaves nothing behind."""
+"""Whatever is wrong with a file is one line of error, with its place, and leaves nothing behind."""
 
 import gzip
 import io
@@ -43,7 +43,7 @@ def with_line(number, text):
     return "".join([*LINES[: number - 1], text, *LINES[number:]])
 
 
-# What a file may hold: its content, and what the error must say.
+# Contents of a file, and words that the error must contain.
 BAD = {
     "empty": ("", "the file is empty"),
     "header only": ("a,b,c,y\n", "no rows"),

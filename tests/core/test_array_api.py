@@ -145,7 +145,7 @@ print(np.abs(clf.model_.planes.weights - near.model_.planes.weights).max())
 def test_a_fit_goes_down_where_the_rows_are(library):
     pytest.importorskip(library)
     pytest.importorskip("scipy", "1.14")  # older ones have no array API that scikit-learn accepts
-    # scikit-learn wants this said before SciPy is imported.
+    # scikit-learn needs this before SciPy is imported.
     environment = os.environ | {"SCIPY_ARRAY_API": "1"}
     done = subprocess.run(
         [sys.executable, "-c", FIT.format(library=library)],

@@ -293,7 +293,7 @@ def odd_csr(index, data=(1.0, 2.0), indices=(0, 2), indptr=(0, 1, 1, 2)):
 
 @native_only
 def test_arrays_at_odd_addresses_give_the_same_bits():
-    """``make sanitize`` says so where they are read as they lie."""
+    """``make sanitize`` fails where they are read without a copy."""
 
     def at_odd_address(array):
         odd = np.empty(array.nbytes + 1, dtype=np.uint8)[1:].view(array.dtype)

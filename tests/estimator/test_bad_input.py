@@ -48,7 +48,7 @@ def frame(X):
 
 
 def proba(X, y, *, ask=None, sample_weight=None, **parameters):
-    """Probabilities of a quick fit, on its own rows unless told to ask others."""
+    """Probabilities of a quick fit, for its own rows or for ``ask``."""
     fitted = quick(**parameters).fit(X, y, sample_weight=sample_weight)
     return fitted.predict_proba(X if ask is None else ask)
 

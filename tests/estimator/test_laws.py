@@ -298,7 +298,7 @@ def test_the_history_tells_what_happened(iris):
     told = clf.history_.to_dict()
     assert len(told["records"]) == clf.n_iter_ == clf.history_.n_iter
     assert told["stopped"] in {"converged", "n_iter_no_change", "max_iter"}
-    # k-means, unless it did not repeat itself: then the notes say so.
+    # k-means, unless it was unstable: then there is a note.
     unstable = any("k-means did not repeat itself" in note for note in told["notes"])
     assert told["init"] == ("logistic" if unstable else "kmeans")
     few = quick().fit(X[::4], y[::4])

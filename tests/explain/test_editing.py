@@ -1,4 +1,4 @@
-"""Edits change exactly what they say; drift is what a contingency table says."""
+"""Edits change exactly what they state; drift is the G-test of a contingency table."""
 
 import json
 

@@ -188,7 +188,7 @@ def test_sparse_rows_are_explained_like_dense_ones():
     np.testing.assert_array_equal(dense.contributions, sparse.contributions)
 
 
-# --- Fourier: approximations that say so ---
+# --- Fourier: approximations that are marked ---
 
 
 @pytest.mark.parametrize("name", FOURIER)
@@ -300,7 +300,7 @@ def test_usage_of_each_member_sums_to_one(name):
 
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_curves_rebuild_the_margins(name):
-    """Summing what the curves say, in the user's units, gives the class scores' differences."""
+    """The sum of the curves, in the user's units, is the difference of the class scores."""
     model, X, _ = fitted(name)
     curves = model.explain_global().curves
     encoded = encoded_rows(model, X)

@@ -37,7 +37,7 @@ def session_of(graph):
 
 
 def rounded(model, rows, dtype):
-    """Rows whose numbers are floats of this type, as raw cells: what either side is asked."""
+    """Rows whose numbers are floats of this type, as raw cells: the input of either side."""
     rows = rows.astype(object)
     for j, column in enumerate(model.schema.columns):
         if column.kind == "number":

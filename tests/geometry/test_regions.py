@@ -1,4 +1,4 @@
-"""Rules: what they say is held against the rows, and against plane scores."""
+"""Regions: their conditions against the rows, and against plane scores."""
 
 import json
 import re
@@ -147,7 +147,7 @@ def test_every_row_in_a_box_is_of_the_class(name):
 
 
 def _push_inside(text, form, rows, rng):
-    """Move the rows' cells into what a condition says; which of them it could be done for."""
+    """Move the rows' cells so that a condition holds; for which rows that was possible."""
     if text == "always":
         return np.ones(len(rows), dtype=bool)
     if " is not missing" in text:

@@ -157,7 +157,7 @@ def test_it_has_the_parameters_of_the_estimator(table):
 
 
 def kill_a_worker(client, at_pass, monkeypatch):
-    """Kill one worker, for good, when the solver asks for its n-th pass."""
+    """Kill one worker, for good, at the n-th pass of the solver."""
     n_asked = []
     terms = bridge._DaskSums.terms
 

@@ -260,7 +260,7 @@ def test_parts_without_a_class_a_column_or_a_level_are_handled(rng, lift):
     np.testing.assert_allclose(
         many.predict_proba(frame), one.predict_proba(frame), atol=1e-3 if lift != "linear" else 1e-9
     )
-    # What training saw in one part only has a say of its own.
+    # A level of one part only has weights of its own.
     black = frame.assign(colour="black")
     assert np.abs(many.predict_proba(black) - many.predict_proba(frame)).max() > 0.01
 

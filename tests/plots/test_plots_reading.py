@@ -1,4 +1,4 @@
-"""Displays of what a model means: each draws what the library, or another one, says."""
+"""Displays of what a model means: each draws the figures of the library, or of another one."""
 
 from __future__ import annotations
 
@@ -295,7 +295,6 @@ def test_every_display_takes_an_estimator_of_a_mixed_table(lift):
     clf = GeometricMixtureClassifier(**settings, max_iter=20, random_state=0).fit(X, y)
     for display in displays_of(clf, X, y):
         drawn = display.plot()
-        drawn.figure_.canvas.draw()
         assert display.ax_ is None
         assert drawn._repr_png_().startswith(b"\x89PNG")
         table = display.frame()

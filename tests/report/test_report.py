@@ -1,4 +1,4 @@
-"""The report: what it says is true, what it carries is the model, and no name in it does harm."""
+"""The report: its figures are true, its script is the model, and no name in it does harm."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_light_dark_narrow_and_on_paper(browser, tmp_path):
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
 
 
-# --- what it says ---
+# --- figures and sentences ---
 
 
 def test_measures_are_scikit_learns():

@@ -24,7 +24,7 @@ NAMES = list(MAKERS)
 FOURIER = [name for name in NAMES if "fourier" in name]
 EXACT = [name for name in NAMES if name not in FOURIER and name not in ("spline pairs", "constant")]
 
-# For each row everything that the page could say of it.
+# For each row everything that the page could show.
 HARNESS = """
 const { model, units, shares, rows, raw, ranges } = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const told = rows.map((cells) => {
@@ -48,7 +48,7 @@ console.log(JSON.stringify({ told, fromRaw, fromNames }));
 
 
 def run(model, X):
-    """What the scripts say of raw rows."""
+    """What the scripts compute for raw rows."""
     encoded = encoded_rows(model, X)
     raw = np.asarray(X, dtype=object).tolist()
     near = np.where(np.abs(encoded) < 1e6, encoded, 0.0)
@@ -71,7 +71,7 @@ def run(model, X):
 
 @cache
 def answered(name):
-    """(model, raw rows, what the scripts say): 24 rows, the odd ones among them."""
+    """(model, raw rows, what the scripts compute): 24 rows, the odd ones among them."""
     X = exported_rows(name)[-24:]
     return case(name).model, X, run(case(name).model, X)
 

@@ -364,7 +364,7 @@ def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkey
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    """A thousand rows are so many that some are held out for calibration, and which they are."""
+    """From a thousand rows on some are held out for calibration, and which they are."""
     monkeypatch.setattr(splits, "CALIBRATION", Calibration(1000, 0.2, 10_000))
     held_out = []
 

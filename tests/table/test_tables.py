@@ -370,7 +370,7 @@ def test_nothing_but_empty_columns_gives_the_class_shares():
     np.testing.assert_allclose(clf.predict_proba([[1.0, np.nan]]), [[0.75, 0.25]], atol=1e-6)
 
 
-# --- what an unknown cell says ---
+# --- what an unknown cell adds ---
 
 
 def test_a_level_never_seen_adds_nothing():

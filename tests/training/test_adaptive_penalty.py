@@ -101,7 +101,7 @@ def test_units_of_steps_grow_with_the_differences_between_planes(rng):
 
 @pytest.mark.kernel
 def test_an_adaptive_penalty_lets_a_curve_be_steep_where_the_classes_change(rng):
-    """A step at zero, found from few rows: alike, the penalty spreads it over the neighbours."""
+    """A step at zero, found from few rows: a uniform penalty spreads it over the neighbours."""
     X = rng.uniform(-1.0, 1.0, (1200, 2))
     y = (rng.random(1200) < np.where(X[:, 0] > 0.0, 0.9, 0.1)).astype(int)
     settings = {"lift": "spline", "n_knots": 32, "n_planes": 1, "l2": 1e-2, "random_state": 0}
@@ -134,7 +134,7 @@ def test_the_uniform_first_training_is_watched_and_bounded(monkeypatch, max_iter
     clf.fit(*noisy)
     assert seen == {"adapt": min(max_iter, ITERATIONS_OF_FIRST_PLANES), "fit": max_iter}
     assert clf.n_iter_ == max_iter
-    # Whoever asks for an end while it is told gets it there, and at the first step after.
+    # A callback that returns True ends the first training there, and the second one at once.
     most, seen = 1, dict.fromkeys(seen, 0)
     clf.fit(*noisy)
     assert seen == {"adapt": 1, "fit": 1}

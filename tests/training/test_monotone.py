@@ -136,7 +136,7 @@ def test_planes_that_keep_an_order_start_where_they_are(rng):
 
 
 def test_a_bounded_minimum_is_one(rng):
-    """No feasible step from the end goes down: the bounded numbers' gradient says so."""
+    """No feasible step from the end goes down: by the gradient of the bounded numbers."""
     planes = random_planes(rng, [1, 1], 3)
     Phi, y, weight = random_rows(rng, 200, 3, 2)
     y = (Phi[:, 0] + Phi[:, 1] > 0).astype(int)
@@ -148,7 +148,7 @@ def test_a_bounded_minimum_is_one(rng):
     assert ended.weights[0, 0] >= ended.weights[1, 0]
     free = kernel.minimize(rows, descent).planes
     assert free.weights[0, 0] < free.weights[1, 0]
-    # Against the labels the best order is none at all: both planes alike along the column.
+    # Against the labels the best order is none at all: both planes are equal along the column.
     assert ended.weights[0, 0] == pytest.approx(ended.weights[1, 0], abs=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Settings refuse what they cannot use and say what they expected; the estimator mirrors them."""
+"""Settings refuse what they cannot use and name what is expected; the estimator mirrors them."""
 
 import inspect
 import pickle
@@ -54,7 +54,7 @@ ENSEMBLE = {"preset": "accurate"}  # the preset that allows one
 
 
 def refuses(name, value, expected):
-    """Settings, and a recipe that has it, refuse ``value`` by name and say what was expected."""
+    """Settings, and a recipe that has it, refuse ``value`` by name, with what was expected."""
     for kind in (Recipe, Settings) if name in RECIPE_NAMES else (Settings,):
         with pytest.raises(InvalidParameterError) as caught:
             kind(**{name: value})
