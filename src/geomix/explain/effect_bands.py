@@ -7,10 +7,11 @@ minimum their posterior is close to a normal distribution with the precision
 
 with psi the features less their weighted mean, because the bias is free, and with the second term
 on the diagonal. n is the number of training rows; the rows given stand for them. An effect that is
-c'w has the variance c' H^-1 c. For two classes with one plane each this is exact: their difference
-is what is estimated, and H is its precision. More classes are treated as one against the rest, and
-the planes of a class as independent. The bands include the bias of the penalty on average over a
-curve (Nychka 1988), not at each point, and not the choice of the lift and the penalty.
+c'w has the variance c' H^-1 c; for a partial dependence, c is its gradient. For two classes with
+one plane each this is exact: their difference is what is estimated, and H is its precision. More
+classes are treated as one against the rest, and the planes of a class as independent. The bands
+include the bias of the penalty on average over a curve (Nychka 1988), not at each point, and not
+the choice of the lift and the penalty.
 
 The temperature makes probabilities right on new rows, which shrinks all curves by about the share r
 of estimation noise in the log-odds. So the variance of an effect e is c' H^-1 c / T^2 + (r e)^2.
@@ -35,10 +36,15 @@ from geomix.core.spline import SplineLift
 from geomix.core.spline_parts import PairPart, SplinePart
 from geomix.explain.contributions import raw_column_of
 from geomix.explain.pair_tables import margin_weights
+from geomix.explain.partial_dependence import evenly
 from geomix.model import GeometricMixture
 
 MOST_IN_BLOCK = 1500  # features: inverting a matrix of this size takes 0.2 s
 MOST_WORK = 2e10  # multiplications to invert the matrices of all planes
+# A partial dependence: features in memory at once, and background rows for its bands.
+MOST_NUMBERS, DESIGN_ROWS = 2**22, (16, 256)
+# The noise share of a table whose classes are separated perfectly means nothing.
+LARGEST_NOISE = 0.3
 SMALLEST_PRECISION = 1e-9  # relative; keeps a feature without rows and penalty from dividing by 0
 
 
@@ -50,18 +56,19 @@ class Block:
     covariance: FloatArray
 
     def variances(self, places: IntArray, design: FloatArray) -> FloatArray:
-        """(P, n): variance of design @ w for each row of ``design``; ``places`` in the block."""
+        """(P, n): variance of design_p @ w_p for each row of a design (P, n, len(places))."""
         if self.covariance.ndim == 2:
-            return self.covariance[:, places] @ (design**2).T
+            return np.einsum("pq,pnq->pn", self.covariance[:, places], design**2)
         some = self.covariance[:, places[:, None], places[None, :]]
-        return np.stack([((design @ one) * design).sum(axis=1) for one in some])
+        return np.asarray(((design @ some) * design).sum(axis=2))
 
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
     """Covariances of the planes' weights, block by block.
 
-    is_joint : whether all columns are in one block
+    is_joint : whether all columns are in one block. It then has the bias too, as its last feature,
+    numbered n_inputs.
     """
 
     blocks: tuple[Block, ...]
@@ -69,14 +76,15 @@ class Covariance:
     is_joint: bool
 
     def variances(self, features: IntArray, design: FloatArray) -> FloatArray:
-        """(P, n): variance of design @ w_p, for a design (n, len(features))."""
-        out = np.zeros((self.n_planes, len(design)))
+        """(P, n): variance of design_p @ w_p, for designs (P or 1, n, len(features))."""
+        design = np.broadcast_to(design, (self.n_planes, *design.shape[1:]))
+        out = np.zeros(design.shape[:2])
         for block in self.blocks:
             known, places, own = np.intersect1d(
                 block.features, features, assume_unique=True, return_indices=True
             )
             if len(known):
-                out += block.variances(places, design[:, own])
+                out += block.variances(places, design[:, :, own])
         return out
 
 
@@ -93,7 +101,11 @@ def covariance(model: GeometricMixture, encoded: FloatArray) -> Covariance | Non
         information, penalty = information[:, :1], penalty[:1]
     blocks = []
     for features in groups:
-        inverse = _inverse(gram(model, encoded, features, information), penalty[:, features])
+        sums = gram(model, encoded, features, information)
+        inverse = _inverse(sums.centred, penalty[:, features])
+        if is_joint:
+            features = np.append(features, model.planes.n_inputs)
+            inverse = _with_bias(inverse, sums)
         blocks.append(Block(features, np.broadcast_to(inverse, (n_planes, *inverse.shape[1:]))))
     return Covariance(tuple(blocks), n_planes, is_joint)
 
@@ -134,21 +146,31 @@ def _part_design(part: SplinePart, column: int, rows: FloatArray) -> FloatArray:
     return np.asarray(side[codes // part.n_second if is_first else codes % part.n_second])
 
 
-def curve_deviations(
-    model: GeometricMixture, variances: FloatArray, usage: FloatArray | None = None
-) -> FloatArray:
-    """(n, n_curves) standard deviations of effects, from variances (P, n) of the planes.
+def average_design(
+    model: GeometricMixture, background: FloatArray, column: int, cells: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """How a partial dependence moves with the weights and the bias of each plane.
 
-    usage : (n, P) mean responsibilities where a class has several planes.
+    d s_c(v) / d w_p = mean over rows of a_p phi, with the column set to v. Features, and a design
+    (P, n_cells, n_features).
     """
+    n_features = model.planes.n_inputs + 1
+    room = MOST_NUMBERS // (max(len(cells), 1) * n_features)
+    rows = background[evenly(len(background), int(np.clip(room, *DESIGN_ROWS)))]
+    table = np.tile(rows, (len(cells), 1))
+    table[:, column] = np.repeat(cells, len(rows))
+    A = model.answer("responsibilities", table).reshape(len(cells), len(rows), -1)
+    Phi = np.asarray(model.feature_map(table))
+    Phi = np.column_stack([Phi, np.ones(len(Phi))]).reshape(len(cells), len(rows), n_features)
+    return np.arange(n_features), np.einsum("krp,krf->pkf", A, Phi, optimize=True) / len(rows)
+
+
+def curve_deviations(model: GeometricMixture, variances: FloatArray) -> FloatArray:
+    """(n, n_curves) standard deviations of effects, from variances (P, n) by planes."""
     planes = model.planes
-    A = np.ones((variances.shape[1], planes.n_planes)) if usage is None else usage
-    if usage is None:
-        A = A / planes.per_class[planes.class_of]
-    spread = variances.T * A**2
     # The members of an ensemble are trained on nearly the same rows: deviations add, not variances.
-    by_member = np.sqrt(np.add.reduceat(spread, planes.pool_starts[:-1], axis=1))
-    by_class = by_member.reshape(len(A), planes.n_classes, planes.n_members).sum(axis=2)
+    by_member = np.sqrt(np.add.reduceat(variances.T, planes.pool_starts[:-1], axis=1))
+    by_class = by_member.reshape(-1, planes.n_classes, planes.n_members).sum(axis=2)
     by_class /= model.temperature
     if planes.n_classes == 2:
         return np.sqrt((by_class**2).mean(axis=1, keepdims=True))
@@ -167,16 +189,17 @@ def noise_share(model: GeometricMixture, encoded: FloatArray, found: Covariance)
     """(n_curves,) share of the estimation noise in the variance of the log-odds over rows, which
     count by p (1 - p): those decide the temperature."""
     features = np.concatenate([block.features for block in found.blocks])
-    Phi = np.asarray(model.feature_map(encoded))[:, features]
-    usage = model.answer("responsibilities", encoded)
-    noise = curve_deviations(model, found.variances(features, Phi), usage) ** 2
+    Phi = np.asarray(model.feature_map(encoded))
+    Phi = np.column_stack([Phi, np.ones(len(Phi))])[:, features]
+    A = model.answer("responsibilities", encoded)
+    noise = curve_deviations(model, found.variances(features, A.T[:, :, None] * Phi)) ** 2
     log_odds = curves(model.answer("class_scores", encoded))
     P = model.answer("predict_proba", encoded)[:, -log_odds.shape[1] :]
     weight = P * (1.0 - P) + np.finfo(float).tiny
     weight = weight / weight.sum(axis=0)
     spread = (weight * (log_odds - (weight * log_odds).sum(axis=0)) ** 2).sum(axis=0)
     share = (weight * noise).sum(axis=0) / np.maximum(spread, np.finfo(float).tiny)
-    return np.minimum(share, 1.0)
+    return np.minimum(share, LARGEST_NOISE)
 
 
 def _penalties(model: GeometricMixture, encoded: FloatArray) -> FloatArray | None:
@@ -225,10 +248,20 @@ def _groups(model: GeometricMixture) -> tuple[list[IntArray], bool]:
     return single, False
 
 
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Weighted sums over rows, for each plane: ``centred`` (P, q, q) or (P, q) of psi psi' or its
+    diagonal, ``phi`` (P, q) of the features, ``total`` (P,) of the weights."""
+
+    centred: FloatArray
+    phi: FloatArray
+    total: FloatArray
+
+
 def _spline_gram(
     model: GeometricMixture, encoded: FloatArray, features: IntArray, weights: FloatArray
-) -> FloatArray:
-    """sum_i weight_ip psi_i psi_i', from counts of the bins of each two parts."""
+) -> _Sums:
+    """The sums from counts of the bins of each two parts."""
     assert isinstance(model.lift, SplineLift)
     inside = set(features.tolist())
     parts = [part for part, steps in model.lift.by_part() if steps.start in inside]
@@ -236,15 +269,15 @@ def _spline_gram(
     starts = np.concatenate([[0], np.cumsum([part.n_steps for part in parts])])
     places = [slice(a, b) for a, b in pairwise(starts)]
     tables = [part.bin_phi() for part in parts]
+    total = np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
     if len(features) > MOST_IN_BLOCK:
-        return _spline_diagonal(parts, codes, tables, weights)
+        return _spline_diagonal(parts, codes, tables, weights, total)
     out = np.empty((weights.shape[1], len(features), len(features)))
+    phi = np.empty((weights.shape[1], len(features)))
     for plane, weight in enumerate(weights.T):
-        total = weight.sum()
-        mean = np.empty(len(features))
         for a, part in enumerate(parts):
             mass = np.bincount(codes[a], weight, part.n_bins)
-            mean[places[a]] = mass @ tables[a]
+            phi[plane, places[a]] = mass @ tables[a]
             out[plane, places[a], places[a]] = (tables[a].T * mass) @ tables[a]
             for b in range(a):
                 n_bins = parts[b].n_bins
@@ -252,8 +285,8 @@ def _spline_gram(
                 cross = tables[a].T @ counts.reshape(part.n_bins, n_bins) @ tables[b]
                 out[plane, places[a], places[b]] = cross
                 out[plane, places[b], places[a]] = cross.T
-        out[plane] -= np.outer(mean, mean) / max(total, np.finfo(float).tiny)
-    return out
+        out[plane] -= np.outer(phi[plane], phi[plane]) / total[plane]
+    return _Sums(out, phi, total)
 
 
 def _spline_diagonal(
@@ -261,26 +294,45 @@ def _spline_diagonal(
     codes: Sequence[IntArray],
     tables: Sequence[FloatArray],
     weights: FloatArray,
-) -> FloatArray:
-    diagonal = []
+    total: FloatArray,
+) -> _Sums:
+    squares, sums = [], []
     for part, code, table in zip(parts, codes, tables, strict=True):
         mass = np.stack([np.bincount(code, one, part.n_bins) for one in weights.T])
-        total = np.maximum(mass.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        diagonal.append(mass @ table**2 - (mass @ table) ** 2 / total)
-    return np.hstack(diagonal)
+        squares.append(mass @ table**2)
+        sums.append(mass @ table)
+    phi = np.hstack(sums)
+    return _Sums(np.hstack(squares) - phi**2 / total[:, None], phi, total)
 
 
 def _linear_gram(
     model: GeometricMixture, encoded: FloatArray, features: IntArray, weights: FloatArray
-) -> FloatArray:
+) -> _Sums:
     Phi = np.asarray(model.feature_map(encoded))[:, features]
     total = np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
-    mean = weights.T @ Phi
+    phi = weights.T @ Phi
     if len(features) > MOST_IN_BLOCK:
-        return weights.T @ Phi**2 - mean**2 / total[:, None]
+        return _Sums(weights.T @ Phi**2 - phi**2 / total[:, None], phi, total)
     out = np.empty((weights.shape[1], len(features), len(features)))
     for plane, weight in enumerate(weights.T):
-        out[plane] = (Phi.T * weight) @ Phi - np.outer(mean[plane], mean[plane]) / total[plane]
+        out[plane] = (Phi.T * weight) @ Phi - np.outer(phi[plane], phi[plane]) / total[plane]
+    return _Sums(out, phi, total)
+
+
+def _with_bias(inverse: FloatArray, sums: _Sums) -> FloatArray:
+    """(P, q + 1, q + 1) covariances of weights and bias, from those of the weights.
+
+    The bias is free: b = - w' m + noise of variance 1 / total, with m the weighted mean of phi.
+    """
+    if inverse.ndim == 2:
+        return np.column_stack([inverse, 1.0 / sums.total])
+    mean = sums.phi / sums.total[:, None]
+    cross = -np.einsum("pqr,pr->pq", inverse, mean)
+    own = 1.0 / sums.total - np.einsum("pq,pq->p", cross, mean)
+    n_planes, q, _ = inverse.shape
+    out = np.empty((n_planes, q + 1, q + 1))
+    out[:, :q, :q], out[:, q, q] = inverse, own
+    out[:, :q, q] = out[:, q, :q] = cross
     return out
 
 

@@ -219,33 +219,50 @@ class Reader:
     ) -> Effect:
         if self.covariance is None:
             return made
-        features, design = effect_bands.column_design(self.model, column, cells)
+        features, design = self._design(made, column, cells, usage)
         variances = self.covariance.variances(features, design)
-        deviations = effect_bands.curve_deviations(self.model, variances, usage)
         n = made.values.shape[1]
         values = made.values.T if made.missing is None else np.vstack([made.values.T, made.missing])
-        half = self.z * np.hypot(deviations, self.noise_share * values)
+        half = self._half_width(variances, values)
         made = replace(made, lower=made.values - half[:n].T, upper=made.values + half[:n].T)
         if made.missing is not None:
             lower, upper = made.missing - half[n], made.missing + half[n]
             made = replace(made, missing_lower=lower, missing_upper=upper)
-        return self._with_importance_interval(made, features, design[:n], usage)
+        return self._with_importance_interval(made, features, design[:, :n])
+
+    def _design(
+        self, made: Effect, column: int, cells: FloatArray, usage: FloatArray | None
+    ) -> tuple[IntArray, FloatArray]:
+        """Features, and how the effect moves with them, (P or 1, n_cells, n_features)."""
+        assert self.covariance is not None
+        if usage is None:
+            features, design = effect_bands.column_design(self.model, column, cells)
+            return features, design[None]
+        if not self.covariance.is_joint:
+            features, design = effect_bands.column_design(self.model, column, cells)
+            return features, usage.T[:, :, None] * design
+        features, design = effect_bands.average_design(self.model, self.background, column, cells)
+        weights = np.append(made.shares, made.missing_share)[: len(cells)]  # type: ignore[arg-type]
+        weights = weights / max(weights.sum(), np.finfo(float).tiny)
+        return features, design - np.einsum("k,pkf->pf", weights, design)[:, None]
+
+    def _half_width(self, variances: FloatArray, values: FloatArray) -> FloatArray:
+        """(n, n_curves) half the width of a band, from variances (P, n) and values."""
+        deviations = effect_bands.curve_deviations(self.model, variances)
+        return np.asarray(self.z * np.hypot(deviations, self.noise_share * values))
 
     def _with_importance_interval(
-        self, made: Effect, features: IntArray, design: FloatArray, usage: FloatArray | None
+        self, made: Effect, features: IntArray, design: FloatArray
     ) -> Effect:
         """The importance is mean |effect|; around the estimate it moves with mean(sign effect)."""
         assert self.covariance is not None
         if made.shares is None or made.importance is None:
             return made
-        deviation = np.empty(len(made.values))
+        half = np.empty(len(made.values))
         for c, curve in enumerate(made.values):
-            moved = (made.shares * np.sign(curve)) @ design
-            variances = self.covariance.variances(features, moved[None, :])
-            mean_usage = None if usage is None else (made.shares @ usage[: len(made.shares)])[None]
-            spread = effect_bands.curve_deviations(self.model, variances, mean_usage)[0]
-            deviation[c] = np.hypot(spread[c], self.noise_share[c] * made.importance[c])
-        half = self.z * deviation
+            moved = np.einsum("k,pkf->pf", made.shares * np.sign(curve), design)[:, None]
+            variances = self.covariance.variances(features, moved)
+            half[c] = self._half_width(variances, made.importance[None])[0, c]
         return replace(
             made,
             importance_lower=np.maximum(made.importance - half, 0.0),

@@ -10,6 +10,8 @@ global state are never touched.
     regions, union, responsibility       maps over two columns, over maps, grid, facets, window
     plane_card, usage, projection        planes: what they stand for, and where rows lie
     reliability, class_reliability, roc  how far to trust the probabilities
+    effects, importance, interactions    what each column does, and columns together
+    waterfall                            why one row has its probabilities
     certificate, counterfactual          distances to another class
     history, presets                     a training run, and the presets compared
     inputs, frames, look                 checks, tables of facts, and colours
@@ -25,7 +27,10 @@ except ImportError as error:
 from geomix.plots.certificate import CertificateDisplay
 from geomix.plots.class_reliability import ClassReliabilityDisplay
 from geomix.plots.counterfactual import CounterfactualDisplay
+from geomix.plots.effects import EffectDisplay
 from geomix.plots.history import HistoryDisplay
+from geomix.plots.importance import ImportanceDisplay
+from geomix.plots.interactions import InteractionDisplay
 from geomix.plots.plane_card import PlaneCardDisplay
 from geomix.plots.presets import PresetDisplay
 from geomix.plots.projection import ProjectionDisplay
@@ -35,12 +40,16 @@ from geomix.plots.responsibility import ResponsibilityDisplay
 from geomix.plots.roc import RocDisplay
 from geomix.plots.union import UnionDisplay
 from geomix.plots.usage import UsageDisplay
+from geomix.plots.waterfall import WaterfallDisplay
 
 __all__ = [
     "CertificateDisplay",
     "ClassReliabilityDisplay",
     "CounterfactualDisplay",
+    "EffectDisplay",
     "HistoryDisplay",
+    "ImportanceDisplay",
+    "InteractionDisplay",
     "PlaneCardDisplay",
     "PresetDisplay",
     "ProjectionDisplay",
@@ -50,4 +59,5 @@ __all__ = [
     "RocDisplay",
     "UnionDisplay",
     "UsageDisplay",
+    "WaterfallDisplay",
 ]

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from geomix.arrays import FloatArray
-from geomix.table.printing import shortened
+from geomix.table.printing import printable, shortened
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B", "#B8A800")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 2, 2)), (0, (1, 1)))
@@ -25,9 +26,12 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 INK = "#262626"
 QUIET = "#8A8A8A"
 FAINT = "#EBEBEB"
+BARS = "#DADADA"  # densities of rows behind a curve
 # How much of the hue the darkest and the lightest plane of a class carry; the rest is white.
 SHADES = (0.58, 0.32)
 DOTS_PER_INCH = 150
+# Text as it is: names and labels come from the user's data, and may hold a $.
+TITLE: dict[str, Any] = {"fontsize": 10, "color": INK, "loc": "left", "pad": 8, "parse_math": False}
 # In characters: the room of a mark with its gap, and of a whole line of legend.
 LEGEND_MARK, LEGEND_LINE = 6, 72
 # A legend of more entries stands beside the axes, in columns of at most this many.
@@ -181,3 +185,64 @@ def notebook_png(display: Any) -> bytes | None:
     png = BytesIO()
     figure.savefig(png, format="png")
     return png.getvalue()
+
+
+def panel_grid(
+    ax: Any, n_panels: int, n_columns: int, size: tuple[float, float]
+) -> tuple[Any, list[Any]]:
+    """Axes in a grid with room for their labels: on a new figure, or in the place of ``ax``."""
+    if ax is None:
+        ax = own_axes(*size)
+    place = ax.get_subplotspec()
+    ax.set_axis_off()
+    n_rows = -(-max(n_panels, 1) // n_columns)
+    if place is None or ax.figure.get_layout_engine() is None:
+        return ax, panels(ax, n_panels, n_columns, (0.16, 0.5 / n_rows))
+    grid = place.subgridspec(n_rows, n_columns)
+    return ax, [ax.figure.add_subplot(cell) for cell in list(grid)[:n_panels]]
+
+
+def title_above(ax: Any, text: str) -> None:
+    """The title of a whole grid of panels."""
+    whole = ax.get_subplotspec()
+    if whole is not None and whole.get_gridspec().get_geometry() == (1, 1):
+        ax.figure.suptitle(text, fontsize=10, color=INK, x=0.01, ha="left", parse_math=False)
+    else:
+        ax.set_title(text, fontsize=10, color=INK, loc="left", pad=18, parse_math=False)
+
+
+def panel_title(ax: Any, text: str) -> None:
+    """The title of one panel; text is drawn as it is, a $ included."""
+    ax.set_title(text, fontsize=8.5, color=INK, loc="left", pad=4, parse_math=False)
+
+
+def axis_label(set_label: Any, text: str) -> None:
+    set_label(text, fontsize=7.5, color=INK, parse_math=False)
+
+
+def cut(text: str, n: int) -> str:
+    """Text of at most ``n`` characters, printable."""
+    return printable(text if len(text) <= n else text[: n - 1] + "…")
+
+
+def few_ticks() -> Any:
+    return MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+
+
+def class_handle(code: int, label: Any) -> Any:
+    """A mark of a class for a legend."""
+    style = {"color": class_color(code), "linestyle": class_dash(code), "linewidth": 1.6}
+    # A label that starts with "_" would be left out of a legend.
+    return Line2D([], [], marker=class_marker(code), markersize=4, label=f"\u200b{label}", **style)
+
+
+def legend_below(ax: Any, handles: Sequence[Any]) -> None:
+    """A legend of the whole figure below all panels."""
+    n_columns = max(min(len(handles), 6), 1)
+    place = {"loc": "outside lower left", "ncols": n_columns, "frameon": False, "fontsize": 8}
+    whole = ax.get_subplotspec()
+    if whole is None or ax.figure.get_layout_engine() is None:
+        place |= {"loc": "lower left"}
+    legend = ax.figure.legend(handles=list(handles), labelcolor=INK, **place)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
