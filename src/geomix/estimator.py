@@ -30,7 +30,6 @@ from geomix.out_of_core.fit import fit_estimator
 from geomix.search.assembly import FitResult
 from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
-from geomix.search.preset_comparison import PresetComparison, compare_presets
 from geomix.search.warm_start import next_batch, warm_start
 from geomix.table.reader import read_rows
 from geomix.table.schema import Schema
@@ -45,6 +44,8 @@ from geomix.training.settings import PAPER, Settings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from geomix.search.preset_comparison import PresetComparison
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -244,6 +245,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         The other parameters stay as they are. The answer prints as a table, and
         ``geomix.plots.PresetDisplay.from_comparison`` draws it.
         """
+        from geomix.search.preset_comparison import compare_presets
+
         return compare_presets(self, X, y, cv)
 
     @classmethod
