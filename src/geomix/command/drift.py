@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from geomix.command import options
 from geomix.command.exit_codes import DATA, exit_code_for_bad_values, usage_error
@@ -58,8 +57,7 @@ def run(args: Any) -> int:
     return int(result.is_drift)
 
 
-@dataclass(frozen=True)
-class DriftResult:
+class DriftResult(NamedTuple):
     """The test's result, and the thresholds that make it drift."""
 
     found: Any
