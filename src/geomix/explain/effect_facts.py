@@ -148,6 +148,32 @@ class Effects:
             return f"log-odds of {self.labels[curve]}"
         return f"log-odds of {self.labels[curve]} against the mean class"
 
+    # --- InterpretML: ``interpret.show(effects)`` ---
+
+    explanation_type = "global"
+    name = "GeometricMixture"
+
+    @property
+    def feature_names(self) -> list[str]:
+        return interpret_data().feature_names(self)
+
+    @property
+    def feature_types(self) -> list[str]:
+        return interpret_data().feature_types(self)
+
+    @property
+    def selector(self) -> Any:
+        return interpret_data().selector(self)
+
+    def data(self, key: int | None = None) -> dict[str, Any]:
+        """Names, scores, bounds and density as InterpretML has them: of all terms together (None),
+        of one (its position in ``feature_names``), or everything (-1)."""
+        return interpret_data().global_data(self, key)
+
+    def visualize(self, key: int | None = None) -> Any:
+        """A Plotly figure, drawn by InterpretML."""
+        return interpret_data().global_figure(self, key)
+
     def to_frame(self) -> Any:
         """A pandas frame with a line for each column, class, and value or level."""
         return frame_of(list(self._records()), FRAME_HEADINGS)
@@ -241,6 +267,12 @@ PLAIN = (
     "bands",
     "n_rows",
 )
+
+
+def interpret_data() -> Any:
+    from geomix.explain import interpret_data  # which reads these facts
+
+    return interpret_data
 
 
 def _at(values: FloatArray | None, place: int) -> float | None:

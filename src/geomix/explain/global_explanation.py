@@ -16,8 +16,10 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.explain import contributions, findings
-from geomix.explain.additive_form import Additive, additive
+from geomix.explain.additive_form import Additive, NoShapes, additive
 from geomix.explain.cells import class_codes, encoded_rows
+from geomix.explain.effect_facts import Effects
+from geomix.explain.effects import effects
 from geomix.explain.plane_cards import AnsweredRows, PlaneCard, answered_rows, plane_cards
 from geomix.explain.plane_names import counted_from_one
 from geomix.explain.shapes import NumberShape, Shape
@@ -83,6 +85,7 @@ class GlobalExplanation:
     importances : (n_columns,) mean size of a column's contribution to the margin between winner and
         runner-up, over the rows; None without rows or for a Fourier model
     findings : see docs/guide/findings.md
+    effects : as ``model.effects(X)`` returns them; None for a Fourier model without rows
     """
 
     classes: tuple[Any, ...]
@@ -98,6 +101,38 @@ class GlobalExplanation:
     curves: tuple[ColumnCurves, ...]
     importances: FloatArray | None
     findings: tuple[findings.Finding, ...]
+    effects: Effects | None = None
+
+    # --- InterpretML: ``interpret.show(explanation)`` ---
+
+    explanation_type = "global"
+    name = "GeometricMixture"
+
+    @property
+    def feature_names(self) -> list[str]:
+        return self._known_effects().feature_names
+
+    @property
+    def feature_types(self) -> list[str]:
+        return self._known_effects().feature_types
+
+    @property
+    def selector(self) -> Any:
+        return self._known_effects().selector
+
+    def data(self, key: int | None = None) -> dict[str, Any]:
+        """Names, scores, bounds and density as InterpretML has them: of all terms together (None),
+        of one (its position in ``feature_names``), or everything (-1)."""
+        return self._known_effects().data(key)
+
+    def visualize(self, key: int | None = None) -> Any:
+        """A Plotly figure, drawn by InterpretML."""
+        return self._known_effects().visualize(key)
+
+    def _known_effects(self) -> Effects:
+        if self.effects is None:
+            raise NoShapes("A Fourier model has effects with rows alone; pass X to explain_global.")
+        return self.effects
 
     def curve(self, column: str) -> ColumnCurves:
         """The curves of one column, by its name."""
@@ -225,6 +260,7 @@ def explain_global(
         () if form is None else _curves(form.centred(), cards),
         None if form is None or rows is None else _importances(form, rows),
         findings.find(model, cards, rows, ignore),
+        None if form is None and X is None else effects(model, X),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.explain import contributions, shapley
+from geomix.explain import contributions, interpret_data, shapley
 from geomix.explain.additive_form import additive
 from geomix.explain.cells import class_code, decoded_row, encoded_rows
 from geomix.explain.plane_names import plane_name
@@ -111,6 +111,27 @@ class LocalExplanation:
             }
             for p in order[:n_named]
         ]
+
+    # --- InterpretML: ``interpret.show(explanation)`` ---
+
+    explanation_type = "local"
+    name = "GeometricMixture"
+
+    @property
+    def feature_names(self) -> list[str]:
+        return list(self.columns)
+
+    @property
+    def selector(self) -> Any:
+        return interpret_data.local_selector(self)
+
+    def data(self, key: int | None = None) -> dict[str, Any] | None:
+        """Names, values and scores of one row as InterpretML has them; of all rows for -1."""
+        return interpret_data.local_data(self, key)
+
+    def visualize(self, key: int | None = None) -> Any:
+        """A Plotly figure of one row, drawn by InterpretML."""
+        return interpret_data.local_figure(self, key)
 
     def to_frame(self) -> Any:
         """A pandas frame with a line for each row's column, bias and pooling."""
