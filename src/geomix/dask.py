@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.part_reader import PartReader, StoredRows
-from geomix.out_of_core.survey import RowPart, Survey, survey_part
+from geomix.out_of_core.survey import RowPart, Survey, survey_part, with_factors
 from geomix.search.assembly import FitResult
 
 try:
@@ -213,9 +213,15 @@ def _as_is(value: Any) -> Any:
     return value
 
 
-def _surveyed(part: RowPart, offset: int, seed: int, categorical_features: Any) -> Survey:
+def _surveyed(
+    part: RowPart,
+    offset: int,
+    seed: int,
+    categorical_features: Any,
+    factor_of: Mapping[Any, float] | None,
+) -> Survey:
     with kernel.one_thread():
-        return survey_part(part, offset, seed, categorical_features)
+        return survey_part(with_factors(part, factor_of), offset, seed, categorical_features)
 
 
 def _stored(reader: PartReader, part: RowPart) -> StoredRows:
@@ -375,8 +381,20 @@ class DaskSource:
         self._cluster = cluster
         self._delayed = delayed
         self._parts: list[Any] = []
+        self._offsets: list[int] = []
 
-    def survey(self, seed: int, categorical_features: Any) -> Survey:
+    def survey(
+        self, seed: int, categorical_features: Any, factor_of: Mapping[Any, float] | None = None
+    ) -> Survey:
+        if not self._parts:
+            self._compute()
+        cluster, n_parts = self._cluster, len(self._parts)
+        settings = ([one] * n_parts for one in (seed, categorical_features, factor_of))
+        surveys = cluster.map(_surveyed, self._parts, self._offsets, *settings)
+        survey: Survey = cluster.result(cluster.added(surveys))
+        return survey
+
+    def _compute(self) -> None:
         cluster = self._cluster
         parts = cluster.compute(self._delayed)
         lengths = cluster.result(cluster.task(_listed, *cluster.map(len, parts)))
@@ -384,13 +402,7 @@ class DaskSource:
         if not there:
             raise ValueError("Found no row in any partition.")
         self._parts = [part for part, _ in there]
-        offsets = np.cumsum([0, *(n for _, n in there)])[:-1].tolist()
-        n_parts = len(self._parts)
-        surveys = cluster.map(
-            _surveyed, self._parts, offsets, [seed] * n_parts, [categorical_features] * n_parts
-        )
-        survey: Survey = cluster.result(cluster.added(surveys))
-        return survey
+        self._offsets = np.cumsum([0, *(n for _, n in there)])[:-1].tolist()
 
     @contextlib.contextmanager
     def sums(self, reader: PartReader) -> Iterator[Sums]:

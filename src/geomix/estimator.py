@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core import array_api
 from geomix.core.blas_threads import blas_threads
 from geomix.errors import InvalidParameterError
+from geomix.explain.coefficients import coefficients
+from geomix.explain.importances import training_importances
 from geomix.model import GeometricMixture
 from geomix.out_of_core.devices import ArraySource
 from geomix.out_of_core.fit import fit_estimator
@@ -31,16 +34,18 @@ from geomix.search.assembly import FitResult
 from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
 from geomix.search.warm_start import next_batch, warm_start
-from geomix.table.reader import read_rows
+from geomix.table.reader import needs_dense, read_rows
 from geomix.table.schema import Schema
 from geomix.training.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
 from geomix.training.deadline import Deadline
-from geomix.training.history import History, training_facts
+from geomix.training.history import History, training_facts, warn_if_cut_short
 from geomix.training.labelled_rows import class_weights, first_rows, later_rows, validation_rows
+from geomix.training.monotone import is_about_two_classes
 from geomix.training.progress import ProgressLine
 from geomix.training.recipe import RECIPE_NAMES, Auto, Recipe
 from geomix.training.rows import class_weighted
 from geomix.training.settings import PAPER, Settings
+from geomix.training.state import TrainingState
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _forwarded(
@@ -64,6 +70,17 @@ def _forwarded(
         return method(self.model_, *args, **kwargs)
 
     return forward
+
+
+def _available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """scikit-learn's decorator, with the type of what it decorates."""
+    return cast("Callable[[Method], Method]", available_if(check))
+
+
+def _streams(estimator: GeometricMixtureClassifier) -> bool:
+    if estimator.monotonic_cst is not None and estimator.settings().is_monotone:
+        raise AttributeError("partial_fit does not keep monotonic_cst; use fit with all rows.")
+    return True
 
 
 class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -121,7 +138,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         with one entry for each column, about the second class. Holds for every row. Excludes
         Fourier lifts, PCA and Adam.
     max_iter : int, default=300
-        Most iterations of L-BFGS or epochs of Adam.
+        Most iterations of L-BFGS, with a ConvergenceWarning if it needs more, or epochs of Adam.
     early_stopping : {"auto", "calibrated", "plain", "off"}, default="auto"
         Stop by the held-out log-loss, after temperature scaling ("calibrated") or before
         ("plain"). "auto" is "off" where the final training has no held-out rows.
@@ -159,8 +176,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Planes per class.
     table_check_ : TableCheck
         What ``geomix.check_table`` finds in the training table.
-    coef_, intercept_ : ndarrays of shape (n_planes, n_columns) and (n_planes,)
-        The planes over the raw columns; linear lift only.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Mean absolute contribution of each column to the log-odds of the predicted class against
+        the next one, over training rows.
+    coef_, intercept_ : ndarrays of shape (n_lines, n_features_in_) and (n_lines,)
+        ``X @ coef_.T + intercept_`` is the decision function: one line for two classes, else one
+        for each. Only with one linear plane per class, without categories and missing cells.
     n_features_in_ : int
         Number of columns in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -255,6 +276,29 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         parts of it."""
         return cls(**routed({**PAPER, **parameters}))
 
+    @classmethod
+    def from_model(cls, model: GeometricMixture) -> Self:
+        """A fitted estimator around a model, such as ``geomix.load`` returns.
+
+        It answers as the model does, in scorers, ``FrozenEstimator`` and other tools that take an
+        estimator. Parameters are the defaults, which ``fit`` would use; training cannot go on.
+        """
+        if not isinstance(model, GeometricMixture):
+            raise TypeError(
+                f"Got a model of type {type(model).__name__}; expected a GeometricMixture, such as "
+                "geomix.load(path) returns."
+            )
+        estimator = cls()
+        estimator.n_features_in_ = model.n_features
+        if model.columns != tuple(f"x{j}" for j in range(model.n_features)):
+            estimator.feature_names_in_ = np.array(model.columns, dtype=object)
+        note = "Made from a model; model_.training has what is known of its training."
+        state = estimator._fitted_attributes(model)
+        state |= {"history_": History(notes=(note,)), "_training_state": None, "_adam": None}
+        state |= {"n_iter_": max(int((model.training or {}).get("n_iter", 1)), 1)}
+        estimator.__dict__.update(state, _importances=None)
+        return estimator
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as every scikit-learn estimator does."""
         for name in params:
@@ -282,12 +326,16 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         """
         settings = self.settings()
         deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
-        if _stays_on_device(X) and not self.warm_start:
-            if X_val is not None or y_val is not None:
-                raise ValueError("X_val and y_val need rows in the host's memory.")
-            labels, weight = map(array_api.to_numpy_if_foreign, (y, sample_weight))
-            fit_estimator(self, ArraySource(X, labels, weight))
-            return self
+        if _stays_on_device(X):
+            y, sample_weight = map(array_api.to_numpy_if_foreign, (y, sample_weight))
+            if not self.warm_start:
+                if X_val is not None or y_val is not None:
+                    raise ValueError("X_val and y_val need rows in the host's memory.")
+                fit_estimator(self, ArraySource(X, y, sample_weight))
+                return self
+            X, X_val, y_val, sample_weight_val = map(
+                array_api.to_numpy_if_foreign, (X, X_val, y_val, sample_weight_val)
+            )
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
         shadow = copy.copy(self)
@@ -326,7 +374,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             if goes_on:
                 result = warm_start(
                     self.model_,
-                    self._training_state,
+                    self._known_state(),
                     rows,
                     valid,
                     settings,
@@ -346,8 +394,12 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
                     watch=watched,
                     deadline=deadline,
                 )
-        return self.take_over(shadow, result, len(rows))
+        self.take_over(shadow, result, rows.X)
+        if notify is not None:
+            notify.end()
+        return self
 
+    @_available_if(_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch of a stream.
 
@@ -357,6 +409,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         A stream that is sorted by class ends up predicting the last one: use ``geomix.fit_files``.
         """
         settings = replace(self.settings(), n_members=1)
+        if _stays_on_device(X):
+            X, y, sample_weight = map(array_api.to_numpy_if_foreign, (X, y, sample_weight))
         shadow = copy.copy(self)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if not hasattr(self, "model_"):
@@ -366,7 +420,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             shadow.check_planes_of_labels(labels)
             weights = class_weights(self.class_weight, rows, labels)
             fitted = fit_model(rows, labels, schema, settings, seed, class_weight=weights)
-            return self.take_over(shadow, fitted, len(rows))
+            return self.take_over(shadow, fitted, rows.X)
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not what it was on the first call to partial_fit: "
@@ -375,7 +429,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         rows = later_rows(shadow, X, y, sample_weight)
         weights = class_weights(self.class_weight, rows, self.classes_)
         rows = rows if weights is None else class_weighted(rows, weights)
-        state, adam = self._training_state, getattr(self, "_adam", None)
+        state, adam = self._known_state(), getattr(self, "_adam", None)
         model, adam = next_batch(self.model_, state, adam, rows, settings, seed)
         self.take_over(shadow, FitResult(model, self.history_, state))
         self._adam = adam
@@ -395,6 +449,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``."""
+        if _stays_on_device(X):
+            return self._answer("predict_log_proba", X)
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -422,17 +478,33 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights of every plane over the raw columns, (n_planes, n_columns); linear lift only."""
-        return self._fitted_model("coef_").folded.weights
+        """Log-odds of one unit of each column: (1, n_columns) for two classes, else one line for
+        each class. Only with one linear plane per class."""
+        return coefficients(self._fitted_model("coef_"))[0]
 
     @property
     def intercept_(self) -> FloatArray:
-        """Bias of every plane over the raw columns, (n_planes,); linear lift only."""
-        return self._fitted_model("intercept_").folded.biases
+        """Log-odds where every column is zero, (1,) for two classes, else one for each."""
+        return coefficients(self._fitted_model("intercept_"))[1]
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Mean absolute contribution of each column to the log-odds of the predicted class against
+        the next one, over at most 2,000 training rows, (n_columns,)."""
+        if not hasattr(self, "model_"):
+            raise AttributeError("feature_importances_ is there after fit.")
+        found: FloatArray | None = self._importances
+        if found is None:
+            raise AttributeError(
+                "feature_importances_ comes from training rows, which a model does not hold; use "
+                "model_.explain_global(X).importances."
+            )
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = needs_dense(self) is None
+        tags.classifier_tags.multi_class = not is_about_two_classes(self.monotonic_cst)
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = self.missing == "learn"
         return tags
@@ -456,21 +528,28 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
         return replace(settings, n_members=1) if self.warm_start else settings
 
-    def take_over(self, shadow: Any, result: FitResult, n_rows: int | None = None) -> Self:
+    def take_over(
+        self, shadow: Any, result: FitResult, rows: Any = None, n_rows: int | None = None
+    ) -> Self:
         """Become fitted, in one step: with a model, and with the columns that a copy has read.
 
-        n_rows : of a fit, which the model then remembers; None where it goes on as it is.
+        rows : encoded training rows of a fit, for importances; None where it goes on as it is
+        n_rows : how many there are, where ``rows`` are a sample of them
         """
         model, history, training_state = result
-        if n_rows is not None:
+        importances = getattr(shadow, "_importances", None)
+        if rows is not None:
+            n_rows = rows.shape[0] if n_rows is None else n_rows
             facts = training_facts(
                 history, n_rows, flat(self.get_params(deep=False)), flat(_defaults())
             )
             facts["penalty"] = training_state.penalty_facts(self.settings())
             model = replace(model, training={**(model.training or {}), **facts})
+            importances = training_importances(model, rows)
+            warn_if_cut_short(history, int(self.max_iter))
         state = shadow._fitted_attributes(model)
         state |= {"history_": history, "n_iter_": max(history.n_iter, 1)}
-        state |= {"_training_state": training_state, "_adam": None}
+        state |= {"_training_state": training_state, "_adam": None, "_importances": importances}
         if hasattr(self, "feature_names_in_") and "feature_names_in_" not in state:
             del self.feature_names_in_
         self.__dict__.update(state)
@@ -487,6 +566,15 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if not hasattr(self, "model_"):
             raise AttributeError(f"{attribute} is there after fit, with lift='linear'.")
         return self.model_
+
+    def _known_state(self) -> TrainingState:
+        state: TrainingState | None = self._training_state
+        if state is None:
+            raise ValueError(
+                "This estimator was made from a model, which does not hold the state of its "
+                "training, so training cannot go on; fit a new GeometricMixtureClassifier."
+            )
+        return state
 
     def _fitted_attributes(self, model: GeometricMixture) -> dict[str, Any]:
         state = {"model_": model, "classes_": model.classes, "n_planes_": model.planes.per_class}

@@ -6,9 +6,14 @@ import sys
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.utils import get_tags
 
 from geomix import GeometricMixtureClassifier
 from geomix.core import array_api, kernel
+from geomix.out_of_core.devices import ArraySource
+from geomix.out_of_core.fit import MemorySource, fit_estimator
+from geomix.out_of_core.survey import RowPart
 
 from shapes import random_planes, random_rows  # isort: skip
 
@@ -139,6 +144,78 @@ near = fit_estimator(GeometricMixtureClassifier(**settings), MemorySource([RowPa
 assert np.array_equal(np.asarray(labels), near.predict(X))
 print(np.abs(clf.model_.planes.weights - near.model_.planes.weights).max())
 """
+
+
+@LIBRARIES
+def test_class_weight_is_sample_weight_on_a_device(iris, library):
+    X, y = iris
+    make, factors = library(), np.array([3.0, 1.0, 0.5])
+    settings = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
+    by_class = GeometricMixtureClassifier(class_weight=dict(enumerate(factors)), **settings)
+    fit_estimator(by_class, ArraySource(make(X), y))
+    by_row = GeometricMixtureClassifier(**settings)
+    fit_estimator(by_row, ArraySource(make(X), y, factors[y]))
+    np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X), atol=1e-12)
+
+
+@pytest.fixture
+def dispatch(monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # scikit-learn insists on it
+    with sklearn.config_context(array_api_dispatch=True):
+        yield
+
+
+@LIBRARIES
+@pytest.mark.usefixtures("dispatch")
+def test_the_logarithm_of_probabilities_stays_in_the_library(fitted, library):
+    model, X = fitted
+    clf = GeometricMixtureClassifier.from_model(model)
+    there = library()(X)
+    found = clf.predict_log_proba(there)
+    assert type(found) is type(there)
+    np.testing.assert_allclose(array_api.to_numpy(found), clf.predict_log_proba(X), atol=1e-12)
+
+
+@pytest.mark.usefixtures("dispatch")
+@pytest.mark.parametrize("name", ["device1", "device2", "no_float64"])
+def test_rows_on_another_device_are_fitted_and_answered_there(iris, name):
+    xp = pytest.importorskip("array_api_strict")
+    try:
+        device = xp.Device(name)
+    except ValueError:
+        pytest.skip(f"this array-api-strict has no device {name!r}")
+    X, y = iris
+    dtype = xp.float32 if name == "no_float64" else xp.float64
+    there = xp.asarray(X.astype(np.float32), dtype=dtype, device=device)
+    settings = {"lift": "linear", "n_planes": 2, "l2": 1e-2, "random_state": 0}
+    clf = GeometricMixtureClassifier(**settings)
+    clf.fit(there, xp.asarray(y, device=device))
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        assert getattr(clf, method)(there).device == device
+    near = fit_estimator(GeometricMixtureClassifier(**settings), MemorySource([RowPart(X, y)]))
+    np.testing.assert_allclose(clf.predict_proba(X), near.predict_proba(X), atol=1e-2)
+
+
+@LIBRARIES
+@pytest.mark.usefixtures("dispatch")
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_arrays_of_a_library_can_go_on_training(iris, library, class_weight):
+    X, y = iris
+    make = library()
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "random_state": 0}
+    settings |= {"class_weight": class_weight, "max_iter": 20}
+    for method, options in (("fit", {"warm_start": True}), ("partial_fit", {})):
+        ours, expected = (GeometricMixtureClassifier(**settings, **options) for _ in range(2))
+        classes = {} if method == "fit" else {"classes": np.arange(3)}
+        for rows in (slice(None), slice(None, None, 2)):
+            getattr(ours, method)(make(X[rows]), make(y[rows]), **classes)
+            getattr(expected, method)(X[rows], y[rows], **classes)
+        assert np.array_equal(ours.predict_proba(X), expected.predict_proba(X)), method
+
+
+def test_the_tag_says_that_fitted_attributes_are_numpys():
+    # scikit-learn's compliance test wants them in the library of X, and other libraries refused.
+    assert not get_tags(GeometricMixtureClassifier()).array_api_support
 
 
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])

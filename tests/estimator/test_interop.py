@@ -4,6 +4,7 @@ import io
 import pickle
 import re
 import threading
+import warnings
 
 import joblib
 import numpy as np
@@ -17,6 +18,7 @@ from making import classifier
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -436,7 +438,7 @@ def test_the_default_recipe_keeps_sparse_rows_sparse(counts):
     assert clf.model_.lift.kind == "linear"
     assert clf.model_.standardize.rotation is None
     assert any("Sparse input" in note for note in clf.history_.notes)
-    assert clf.coef_.shape == (clf.n_planes_.sum(), N_WORDS)
+    assert clf.model_.folded.weights.shape == (clf.n_planes_.sum(), N_WORDS)
 
 
 # --- what a person sees ---
@@ -525,6 +527,42 @@ def test_a_callback_can_end_training(iris):
     clf = quick().set_callbacks(StopAfter(5)).fit(*iris)
     assert clf.n_iter_ == 5
     assert clf.history_.stopped == "request"
+
+
+def test_every_task_that_begins_ends_and_the_fit_last(iris):
+    pytest.importorskip("sklearn.callback", reason="callbacks came with 1.9")
+
+    class Ledger:
+        def __init__(self):
+            self.lines = []
+
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context, **told):
+            self.lines.append(("begin", context.task_name, context.task_id))
+
+        def on_fit_task_end(self, estimator, context, **told):
+            self.lines.append(("end", context.task_name, context.task_id))
+
+    ledger = Ledger()
+    quick().set_callbacks(ledger).fit(*iris)
+    begun = [rest for what, *rest in ledger.lines if what == "begin"]
+    assert sorted(begun) == sorted(rest for what, *rest in ledger.lines if what == "end")
+    assert ledger.lines[0] == ("begin", "fit", 0)
+    assert ledger.lines[-1] == ("end", "fit", 0)
+
+
+@pytest.mark.filterwarnings("default:Training stopped at max_iter")
+def test_a_fit_that_ends_at_max_iter_is_warned_of(iris):
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 before it converged"):
+        quick(max_iter=3).fit(*iris)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = quick(max_iter=2000).fit(*iris)
+        quick(max_iter=5, solver="adam").fit(*iris)  # epochs are a schedule
+    assert clf.history_.stopped == "converged"
 
 
 def test_a_progress_bar_of_scikit_learn_is_drawn(iris, fitted, capfd):

@@ -1,6 +1,7 @@
 """What holds for the whole classifier, from table to probability."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from kernels import SLOW_WITH_NUMPY
 from making import classifier
@@ -117,7 +118,7 @@ def test_a_constant_column_changes_no_bit(wine, lift):
     wider = np.c_[X[:, :4], np.full(len(y), -3.0), X[:, 4:]]
     assert np.array_equal(a.predict_proba(X), b.predict_proba(wider))
     if lift == "linear":
-        assert (b.coef_[:, 4] == 0.0).all()
+        assert (b.model_.folded.weights[:, 4] == 0.0).all()
 
 
 @pytest.mark.parametrize("factor", [1e-100, 2.0**40, 1e100])
@@ -143,14 +144,12 @@ def test_a_rows_answer_depends_on_that_row_alone(digits, lift):
     assert np.array_equal(clf.predict_proba(np.asfortranarray(X)), whole)
 
 
-def test_coef_and_intercept_are_the_planes_in_the_users_units(wdbc):
+def test_folded_planes_are_in_the_users_units(wdbc):
     X, y = wdbc
     clf = quick(pca=0.99).fit(X, y)
-    np.testing.assert_allclose(X @ clf.coef_.T + clf.intercept_, clf.plane_scores(X), atol=1e-8)
-    assert clf.coef_.shape == (clf.n_planes_.sum(), X.shape[1])
-    fourier = quick(lift="fourier", max_iter=3).fit(X, y)
-    assert not hasattr(fourier, "coef_")
-    assert not hasattr(GeometricMixtureClassifier(), "coef_")
+    folded = clf.model_.folded
+    np.testing.assert_allclose(X @ folded.weights.T + folded.biases, clf.plane_scores(X), atol=1e-8)
+    assert folded.weights.shape == (clf.n_planes_.sum(), X.shape[1])
 
 
 def test_probabilities_scores_and_responsibilities_belong_together(wine):
@@ -268,6 +267,36 @@ def test_class_weight_is_sample_weight(wine):
     a = quick(class_weight={0: 1.0, 1: 3.0, 2: 0.5}).fit(X, y)
     b = quick().fit(X, y, sample_weight=np.array([1.0, 3.0, 0.5])[y])
     assert np.array_equal(a.predict_proba(X), b.predict_proba(X))
+
+
+def test_class_weight_is_sample_weight_for_rare_levels_too(wine):
+    X, y = wine
+    # Both levels that occur once are of a heavy class, so they are not rare.
+    X = pd.DataFrame(X[:, :3], columns=list("abc")).assign(kind="often")
+    X.loc[[0, 1], "kind"] = ["once", "twice"]
+    a = quick(class_weight={0: 3.0, 1: 1.0, 2: 1.0}).fit(X, y)
+    b = quick().fit(X, y, sample_weight=np.array([3.0, 1.0, 1.0])[y])
+    assert a.model_.schema == b.model_.schema
+    assert np.array_equal(a.predict_proba(X), b.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"lift": "linear"}, {"lift": "spline"}, {"lift": "fourier"}, {"preset": "fast"}, {}],
+    ids=str,
+)
+def test_the_names_of_levels_do_not_matter(parameters):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((300, 2)), columns=["x", "z"])
+    kind, other = rng.integers(0, 6, 300), rng.integers(0, 3, 300)
+    slope = np.array([-1.0, 1.0, 0.0, 2.0, -2.0, 0.5])[kind]
+    y = (X["x"] + slope * X["z"] + 0.5 * other + rng.normal(0.0, 0.7, 300) > 0.0).to_numpy()
+    answers = []
+    for names, others in (("abcdef", "uvw"), ("dfaceb", "wuv")):
+        table = X.assign(kind=np.array(list(names))[kind], other=np.array(list(others))[other])
+        clf = GeometricMixtureClassifier(random_state=0, **parameters).fit(table, y)
+        answers.append(clf.predict_proba(table))
+    np.testing.assert_allclose(*answers, atol=1e-5)
 
 
 def test_planes_per_class_can_be_given_by_label(wine):

@@ -161,7 +161,11 @@ reveal_type(clf.predict_proba(X))  # ndarray
 reveal_type(clf.explain_local(X, label=1))  # LocalExplanation
 reveal_type(clf.counterfactual(X[0], target=1))  # Counterfactual
 reveal_type(clf.model_.rules(X))  # Rules
+reveal_type(clf.partial_fit(X, y))  # GeometricMixtureClassifier
+reveal_type(clf.coef_)  # ndarray
+reveal_type(clf.feature_importances_)  # ndarray
 reveal_type(geomix.load("m.geomix"))  # GeometricMixture
+reveal_type(GeometricMixtureClassifier.from_model(clf.model_))  # GeometricMixtureClassifier
 reveal_type(geomix.fit_files("rows.csv", "y", sharpness=8))  # GeometricMixtureClassifier
 reveal_type(GeometricMixtureClassifier.paper(sharpness=8))  # GeometricMixtureClassifier
 clf.counterfactual(X[0], targett=1)  # Unexpected keyword argument "targett"

@@ -93,6 +93,16 @@ def test_any_partitioning_gives_the_model_of_one_machine(client, table, chunks):
     np.testing.assert_allclose(ours.planes.biases, one.planes.biases, atol=1e-6)
 
 
+def test_class_weight_is_sample_weight_on_a_cluster(client, table):
+    X, y = cut(*table, (600, 600))
+    factors = np.array([3.0, 1.0, 0.5])
+    weight = da.from_array(factors[table[1]], chunks=((600, 600),))
+    by_row = DaskGeometricMixtureClassifier(**FIXED).fit(X, y, weight).model_
+    settings = {**FIXED, "class_weight": dict(enumerate(factors))}
+    by_class = DaskGeometricMixtureClassifier(**settings).fit(X, y).model_
+    assert same_bits(by_class, by_row)
+
+
 def test_fourier_planes_too(client, table):
     settings = {**FIXED, "lift": "fourier", "n_frequencies": 32, "gamma": 0.1}
     ours = DaskGeometricMixtureClassifier(**settings).fit(*cut(*table, (500, 700))).model_

@@ -323,12 +323,34 @@ def test_class_weights_and_prior_correction_work_as_in_memory(table):
     keep = (y != 2) | (np.arange(len(y)) % 5 == 0)
     X, y = X[keep], y[keep]
     settings = {**FIXED, "n_planes": 1, "class_weight": "balanced", "calibrate": False}
-    settings |= {"tol": 1e-12, "max_iter": 500, "standardize": False}
+    settings |= {"tol": 1e-12, "max_iter": 500}
     for correct in (False, True):
         settings["correct_prior"] = correct
         far = fit(X, y, [300], **settings)
         near = classifier(**settings).fit(X, y)
         np.testing.assert_allclose(far.predict_proba(X), near.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+@pytest.mark.parametrize("n_in_sample", [100, 20_000])
+def test_class_weight_is_sample_weight_out_of_core(table, lift, n_in_sample, monkeypatch):
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", n_in_sample)
+    monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 10)
+    X, y = table
+    X = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.arange(len(y)) % 7)
+    X["rare"] = pd.Categorical(["often"] * 1190 + [f"once {i}" for i in range(10)])
+    X.loc[::9, "b"] = np.nan
+    weights = {"lift": lift, "class_weight": {0: 3.0, 1: 1.0, 2: 0.25}}
+    by_class = fit(X, y, [500], **weights).model_
+    by_row = fit(X, y, [500], np.array([3.0, 1.0, 0.25])[y], lift=lift).model_
+    assert by_class.schema == by_row.schema
+    np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X), atol=1e-12)
+
+
+def test_a_label_that_appears_between_two_passes_is_refused(table):
+    X, y = table
+    with pytest.raises(ValueError, match="not there when the table was first read"):
+        survey.with_factors(RowPart(X, y), {0: 1.0, 1: 2.0})
 
 
 @pytest.mark.parametrize(

@@ -661,10 +661,11 @@ def test_folded_planes_are_over_the_expanded_columns(fitted):
     mean = np.zeros(rows.shape[1])
     mean[model.standardize.kept] = model.standardize.mean
     filled = np.where(np.isnan(rows), mean, rows)
+    folded = model.folded
     np.testing.assert_allclose(
-        filled @ fitted.coef_.T + fitted.intercept_, fitted.plane_scores(X), atol=1e-9
+        filled @ folded.weights.T + folded.biases, fitted.plane_scores(X), atol=1e-9
     )
-    assert fitted.coef_.shape[1] == len(model.expanded_names)
+    assert folded.weights.shape[1] == len(model.expanded_names)
     named = {name for plane in top_columns(model, k=9) for name in plane.columns}
     assert named <= set(model.expanded_names)
     assert "colour=red" in named

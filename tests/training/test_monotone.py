@@ -64,6 +64,18 @@ def test_probabilities_only_move_in_the_required_direction(name, wanted):
     assert not free.model_.check_monotone(wanted)  # so the constraint had something to do
 
 
+@pytest.mark.parametrize("name", ["linear", "spline", "several curves"])
+def test_a_curve_never_steps_back_by_a_rounding_error(name):
+    X, y = load_wine(return_X_y=True)
+    X, y = X[:, :4], (y == 0).astype(int)
+    for sign in (1, -1):
+        clf = classifier(monotonic_cst={"x0": sign}, **QUICK, **SETTINGS[name]).fit(X, y)
+        table = np.repeat(X[:5], 400, axis=0)
+        table[:, 0] = np.tile(np.linspace(X[:, 0].min() - 1.0, X[:, 0].max() + 1.0, 400), 5)
+        scores = clf.decision_function(table).reshape(5, 400)
+        assert (sign * np.diff(scores, axis=1) >= 0.0).all()
+
+
 def test_what_holds_by_itself_is_left_alone():
     """Where the free optimum keeps the order, the ordered one is the same model."""
     X, y = load_iris(return_X_y=True)

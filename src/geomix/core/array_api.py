@@ -34,7 +34,7 @@ def is_foreign(X: Any) -> bool:
     return root == "torch" or hasattr(X, "__array_namespace__")
 
 
-def namespace(X: Any) -> Any:
+def _compat(X: Any) -> Any:
     try:
         import array_api_compat
     except ImportError as error:
@@ -42,14 +42,26 @@ def namespace(X: Any) -> Any:
             f"Arrays of {type(X).__module__} need array-api-compat; "
             "install it with pip install 'geomix[array-api]', or pass a NumPy array."
         ) from error
-    return array_api_compat.array_namespace(X)
+    return array_api_compat
+
+
+def namespace(X: Any) -> Any:
+    return _compat(X).array_namespace(X)
 
 
 def to_numpy(X: Any) -> Any:
     """A NumPy copy or view, from any device."""
-    for step in ("detach", "cpu"):
-        X = getattr(X, step)() if hasattr(X, step) else X
-    return X.get() if hasattr(X, "get") else np.asarray(X)
+    if isinstance(X, np.ndarray):
+        return X
+    compat = _compat(X)
+    if compat.is_torch_array(X):
+        X = X.detach()  # a tensor with a gradient is not exported
+    if compat.is_torch_array(X) or compat.is_cupy_array(X):
+        X = compat.to_device(X, "cpu")
+    try:
+        return np.from_dlpack(X)
+    except (AttributeError, BufferError, RuntimeError, TypeError):  # no DLPack for this type
+        return np.asarray(X)
 
 
 def to_numpy_if_foreign(X: Any) -> Any:
@@ -60,19 +72,21 @@ class Like:
     """Makes arrays of the namespace, type and device of X from NumPy arrays."""
 
     def __init__(self, X: Any) -> None:
-        self.xp = namespace(X)
-        import array_api_compat
-
-        self.device = array_api_compat.device(X)
+        self.xp, self.device = namespace(X), _compat(X).device(X)
         if self.xp.isdtype(X.dtype, "complex floating"):
             raise ValueError(f"Complex data not supported: got an array of {X.dtype}.")
         is_float = self.xp.isdtype(X.dtype, "real floating")
-        self.dtype = X.dtype if is_float else self.xp.float64
+        self.dtype = X.dtype if is_float else self._widest_float()
+
+    def _widest_float(self) -> Any:
+        info = self.xp.__array_namespace_info__()
+        there = info.dtypes(device=self.device, kind="real floating")
+        return there.get("float64", self.xp.float32)
 
     def floats(self, values: Any) -> Any:
         # A copy: some libraries would share memory with, and warn about, read-only arrays.
         values = np.array(values, dtype=np.float64)
-        return self.xp.astype(self.xp.asarray(values, device=self.device), self.dtype)
+        return self.xp.asarray(values, dtype=self.dtype, device=self.device)
 
     def integers(self, values: Any) -> Any:
         return self.xp.asarray(np.array(values, dtype=np.int64), device=self.device)
@@ -203,8 +217,8 @@ def terms(
     loss = -xp.sum(row_weight * xp.sum(T * log_p, axis=1))
     G = like.take((P - T) * row_weight[:, None], planes.class_of) * A
     return BatchTerms(
-        float(xp.sum(row_weight)),
-        float(loss),
+        float(to_numpy(xp.sum(row_weight))),
+        float(to_numpy(loss)),
         to_numpy(xp.matrix_transpose(G) @ Phi).astype(np.float64),
         to_numpy(xp.sum(G, axis=0)).astype(np.float64),
         to_numpy(xp.sum(A * row_weight[:, None], axis=0)).astype(np.float64),
@@ -227,7 +241,8 @@ def predict(model: Any, X: Any) -> Any:
 
 
 def answer(model: Any, what: str, X: Any) -> Any:
-    """One of ``ANSWERS`` of a ``GeometricMixture``, as an array like X and on its device."""
+    """One of ``ANSWERS`` of a ``GeometricMixture``, or "predict_log_proba", as an array like X and
+    on its device."""
     if X.ndim != 2 or X.shape[1] != model.n_features:
         raise ValueError(
             f"Got X of shape {tuple(X.shape)}; expected (n_rows, {model.n_features}), one column "
@@ -248,4 +263,7 @@ def _answer(model: Any, what: str, X: Any) -> Any:
     if what == "responsibilities":
         return A
     S = S / model.temperature
-    return S if what == "class_scores" else _softmax(S, like.xp)[0]
+    if what == "class_scores":
+        return S
+    P, log_p = _softmax(S, like.xp)
+    return log_p if what == "predict_log_proba" else P

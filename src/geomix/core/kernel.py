@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -41,8 +42,16 @@ try:
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
     if native.simd == "scalar" and is_x86 and "GEOMIX_SIMD" not in os.environ:
         raise ImportError("no fused multiply-adds on this CPU: NumPy is faster")
-except ImportError:
+except ImportError as error:
     native = None  # type: ignore[assignment]
+    if error.name == "geomix._native" or "_native" in str(error):
+        warnings.warn(
+            "geomix was installed without its compiled core and runs on NumPy: the same "
+            "predictions, more slowly. Install a wheel, or GCC 12 or Clang 14 and then geomix "
+            "again. GEOMIX_KERNEL=numpy hides this warning.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 __all__ = [
     "AdamState",

@@ -8,6 +8,8 @@ effects              ``effects``: a curve for each column and class, with bands
 effect_facts, effect_reader, effect_bands   its facts, how they are made, how sure they are
 partial_dependence, interactions, pair_tables   several planes, and columns that act together
 interpret_data       explanations in the form of InterpretML
+importances          mean size of each column's contributions
+coefficients         ``coef_`` and ``intercept_`` of models with one linear plane per class
 plane_cards          one summary per plane
 findings             facts that the owner of a model should check
 global_explanation   ``explain_global``: the model as a whole

@@ -73,10 +73,11 @@ def signed(planes: Planes, A: FloatArray, of: IntArray, against: IntArray) -> Fl
 def tangent(
     model: GeometricMixture, encoded: FloatArray, of: IntArray, against: IntArray
 ) -> Contributions:
-    """Parts of the margin by its tangent at each row (Fourier models).
+    """Parts of the margin by its tangent at each row (linear and Fourier models).
 
-    A part is the gradient times the standardised cell. The gradient is exact; the parts
-    approximate the margin near the row only. The bias is the tangent's value at the mean row.
+    A part is the gradient times the standardised cell. The gradient is exact; the parts of a
+    Fourier model approximate the margin near the row only. The bias is the tangent's value at the
+    mean row.
     """
     U = standardised(model, encoded)
     D, margin = _margin_weights(model, U, of, against)
@@ -107,12 +108,14 @@ def _margin_weights(
 
 
 def plane_gradients(model: GeometricMixture, U: FloatArray, D: FloatArray) -> FloatArray:
-    """sum_p D_p dz_p/du, (n, n_kept), of a Fourier model.
+    """sum_p D_p dz_p/du, (n, n_kept), of a linear or Fourier model.
 
     The gradient of a soft-OR is the mean of its planes' gradients, weighted by responsibility, so
     with D as above this is the exact gradient of the margin.
     """
     lift = model.lift
+    if lift.kind == "linear":
+        return model.standardize.unrotated(D @ model.planes.weights)
     assert isinstance(lift, FourierLift)
     angles = model.standardize.rotated(U) @ lift.frequencies
     n_frequencies = angles.shape[1]

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.explain import contributions, findings
+from geomix.explain import findings
 from geomix.explain.additive_form import Additive, NoShapes, additive
 from geomix.explain.cells import class_codes, encoded_rows
 from geomix.explain.effect_facts import Effects
 from geomix.explain.effects import effects
-from geomix.explain.plane_cards import AnsweredRows, PlaneCard, answered_rows, plane_cards
+from geomix.explain.importances import importances
+from geomix.explain.plane_cards import PlaneCard, answered_rows, plane_cards
 from geomix.explain.plane_names import counted_from_one
 from geomix.explain.shapes import NumberShape, Shape
 from geomix.model import GeometricMixture
@@ -258,18 +259,10 @@ def explain_global(
         accuracy,
         cards,
         () if form is None else _curves(form.centred(), cards),
-        None if form is None or rows is None else _importances(form, rows),
+        None if form is None or rows is None else importances(model, rows.encoded, rows.P),
         findings.find(model, cards, rows, ignore),
         None if form is None and X is None else effects(model, X),
     )
-
-
-def _importances(form: Additive, rows: AnsweredRows) -> FloatArray:
-    runner_up = rows.P.copy()
-    runner_up[np.arange(len(runner_up)), rows.predicted] = -1.0
-    parts = contributions.exact(form, rows.encoded, rows.predicted, runner_up.argmax(axis=1))
-    sizes: FloatArray = np.abs(parts.by_column).mean(axis=0)
-    return sizes
 
 
 def _curves(form: Additive, cards: tuple[PlaneCard, ...]) -> tuple[ColumnCurves, ...]:

@@ -6,7 +6,7 @@ the device (``array_api.terms``); only parameters and sums are copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,13 @@ from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums, tree_sum
 from geomix.out_of_core.part_reader import PartReader
-from geomix.out_of_core.survey import RowPart, Survey, labels_and_weights, survey_part
+from geomix.out_of_core.survey import (
+    RowPart,
+    Survey,
+    labels_and_weights,
+    survey_part,
+    with_factors,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +34,10 @@ class ArraySource:
     weight: Any = None
     is_exact: bool = True
 
-    def survey(self, seed: int, categorical_features: Any) -> Survey:
-        part = RowPart(to_numpy(self.X), self.y, self.weight)
+    def survey(
+        self, seed: int, categorical_features: Any, factor_of: Mapping[Any, float] | None = None
+    ) -> Survey:
+        part = with_factors(RowPart(to_numpy(self.X), self.y, self.weight), factor_of)
         return survey_part(part, 0, seed, categorical_features)
 
     def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:

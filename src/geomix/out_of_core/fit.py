@@ -11,7 +11,7 @@ cluster, arrays on a device. Repeated rows are not merged, and no ensemble is tr
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core.part_reader import PartReader, known_from, part_reader_of
 from geomix.out_of_core.sampling import as_labels
-from geomix.out_of_core.survey import RowPart, Survey, survey_part
+from geomix.out_of_core.survey import RowPart, Survey, survey_part, with_factors
 from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.fit import SampleFit, fit_sample, watch_until
 from geomix.search.folds import Snapshot, Watch
@@ -54,12 +54,15 @@ class Source(Protocol):
     """Access to the rows. ``sums`` is entered once, for all passes of the training.
 
     is_exact : whether sums have to be the same however the rows are cut into parts.
+    factor_of : of ``survey``, a factor on the weights of the rows of each label.
     """
 
     @property
     def is_exact(self) -> bool: ...
 
-    def survey(self, seed: int, categorical_features: Any) -> Survey: ...
+    def survey(
+        self, seed: int, categorical_features: Any, factor_of: Mapping[Any, float] | None = None
+    ) -> Survey: ...
 
     def sums(self, reader: PartReader) -> AbstractContextManager[Sums]: ...
 
@@ -71,9 +74,12 @@ class MemorySource:
     parts: list[RowPart]
     is_exact: bool = True
 
-    def survey(self, seed: int, categorical_features: Any) -> Survey:
+    def survey(
+        self, seed: int, categorical_features: Any, factor_of: Mapping[Any, float] | None = None
+    ) -> Survey:
         offsets = np.cumsum([0, *map(len, self.parts)])
-        pairs = zip(self.parts, offsets.tolist(), strict=False)
+        parts = (with_factors(part, factor_of) for part in self.parts)
+        pairs = zip(parts, offsets.tolist(), strict=False)
         return tree_sum(survey_part(part, at, seed, categorical_features) for part, at in pairs)
 
     def sums(self, reader: PartReader) -> AbstractContextManager[Sums]:
@@ -105,9 +111,13 @@ def fit_out_of_core(
     _check_classes(survey)
     check(survey)
     weights = class_weight(survey)
+    if weights is not None:
+        # Means, scales and levels depend on the weights, so the rows are surveyed again with them.
+        factor_of = dict(zip(survey.classes.labels.tolist(), weights.tolist(), strict=True))
+        survey = source.survey(seed, categorical_features, factor_of)
     sample = _sample_rows(survey)
     classes, schema, log = survey.classes, survey.schema, Log()
-    task = task_of(sample, schema, classes.labels, settings, seed, None, weights)
+    task = task_of(sample, schema, classes.labels, settings, seed, None, None)
     task = replace(task, known=known_from(survey, settings))
     first = fit_sample(task, log, watch=watch, deadline=deadline)
     reader = part_reader_of(survey, first.feature_map, weights, exact=source.is_exact)
@@ -119,8 +129,7 @@ def fit_out_of_core(
         f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
     )
     temperature = _temperature(first, trained.planes, reader, survey, settings)
-    mass = classes.weight if weights is None else classes.weight * weights
-    target = Target(classes.labels, schema, settings, mass, weights)
+    target = Target(classes.labels, schema, settings, classes.weight, weights)
     return assemble(
         target, first.feature_map, trained.planes, temperature, trained, state, log
     ), survey
@@ -198,7 +207,8 @@ def _temperature(
     part = RowPart(
         survey.sample_cells(), sample.y, survey.sample_weights(reader.classes.codes(sample.y))
     )
-    rows = replace(reader, schema=_encoded_already(reader)).stored(part)
+    # The weights of the sample have the factors of the classes already.
+    rows = replace(reader, schema=_encoded_already(reader), class_weight=None).stored(part)
     scores = [block.class_scores(planes, settings.sharpness) for block in reader.blocks(rows)]
     return fit_temperature(np.concatenate(scores), rows.y, rows.weight, PRIOR_SCALE)
 
@@ -248,7 +258,7 @@ def fit_estimator(estimator: Any, source: Source) -> Any:
     shadow.n_features_in_ = len(survey.names)
     if survey.has_names:
         shadow.feature_names_in_ = np.array(survey.names, dtype=object)
-    return estimator.take_over(shadow, result, survey.n_rows)
+    return estimator.take_over(shadow, result, survey.sample_cells(), survey.n_rows)
 
 
 def _check(survey: Survey) -> TableCheck:

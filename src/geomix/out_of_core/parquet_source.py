@@ -6,7 +6,7 @@ difference to ``table_source``, which reads text as the command line does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +18,7 @@ from geomix.core.row_sums import Sums
 from geomix.errors import SchemaError, TableFileError
 from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.scratch import scratch_rows
-from geomix.out_of_core.survey import RowPart, Survey, survey_part
+from geomix.out_of_core.survey import RowPart, Survey, survey_part, with_factors
 from geomix.table.labels import plain_labels
 from geomix.tablefile.column_names import check_present
 from geomix.tablefile.columnar import parquet_batches
@@ -43,11 +43,14 @@ class ParquetSource:
         self.n_rows = 0  # known after the survey
         self._watched = tuple(map(UnchangedFile, self.paths))
 
-    def survey(self, seed: int, categorical_features: Any) -> Survey:
+    def survey(
+        self, seed: int, categorical_features: Any, factor_of: Mapping[Any, float] | None = None
+    ) -> Survey:
         total: Survey | None = None
         offset = 0
         for part in self.parts():
             bar = None if total is None else total.sample.bar
+            part = with_factors(part, factor_of)
             one = survey_part(part, offset, seed, categorical_features, bar)
             total = one if total is None else total + one
             offset += len(part)

@@ -12,6 +12,7 @@ The sample (``out_of_core/sampling.py``) is the same for every way to cut the ta
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -47,6 +48,18 @@ class RowPart:
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+
+def with_factors(part: RowPart, factor_of: Mapping[Any, float] | None) -> RowPart:
+    """The rows with their weights times the factor of their label; None: as they are."""
+    if factor_of is None:
+        return part
+    labels = list(factor_of)
+    factors = np.array([factor_of[label] for label in labels])
+    y = column_or_1d(np.asarray(plain_labels(part.y)))
+    weight = np.ones(len(y)) if part.weight is None else check_weights(part.weight, len(y))
+    codes = _known_codes(y, np.array(labels, dtype=object))
+    return RowPart(part.X, part.y, weight * factors[codes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +111,18 @@ class Classes:
 
     def codes(self, y: Any) -> IntArray:
         """Codes of labels; raises an error for a label that is not among these."""
-        codes = label_codes(y, self.labels)
-        if (codes < 0).any():
-            label = np.asarray(y).tolist()[int((codes < 0).argmax())]
-            raise ValueError(
-                f"y holds the label {reprlib.repr(label)}, which was not there when the table was "
-                "first read. Fit again on a table that does not change."
-            )
-        return codes
+        return _known_codes(y, self.labels)
+
+
+def _known_codes(y: Any, labels: Any) -> IntArray:
+    codes = label_codes(y, labels)
+    if (codes < 0).any():
+        label = np.asarray(y).tolist()[int((codes < 0).argmax())]
+        raise ValueError(
+            f"y holds the label {reprlib.repr(label)}, which was not there when the table was "
+            "first read. Fit again on a table that does not change."
+        )
+    return codes
 
 
 @dataclass(frozen=True, eq=False)

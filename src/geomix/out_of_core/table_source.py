@@ -1,8 +1,8 @@
 """Rows of any table file as a source for a fit that never holds all of them.
 
 The reader is that of the command line: it finds the kinds of text columns and names the place of a
-bad cell. Rows are read once for the survey and once more for the scratch file; ``cut`` reads them
-again.
+bad cell. Rows are read once for the survey (twice with class weights) and once more for the scratch
+file; ``cut`` reads them again.
 
 A share of the rows can be held out: those whose key, a hash of the seed and the row's position,
 is among the smallest. The first row of every class is always a training row.
@@ -24,7 +24,7 @@ from geomix.errors import DataQualityWarning, TableFileError
 from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.sampling import row_keys
 from geomix.out_of_core.scratch import scratch_rows
-from geomix.out_of_core.survey import Classes, RowPart, Survey, survey_part
+from geomix.out_of_core.survey import Classes, RowPart, Survey, survey_part, with_factors
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
 from geomix.tablefile.class_labels import (
     MOST_PLACES,
@@ -87,18 +87,28 @@ class TableSource:
     n_held_out: int = field(default=0, init=False)
     labels_are_integers: bool = field(default=False, init=False)
 
-    def survey(self, seed: int, categorical_features: Any) -> Survey:
+    def survey(
+        self, seed: int, categorical_features: Any, factor_of: Mapping[Any, float] | None = None
+    ) -> Survey:
+        # Labels are text until all of them are known to be integers.
+        factor_of = None if factor_of is None else {str(k): v for k, v in factor_of.items()}
         fixed = {**self.fixed, self.target: LABEL}
         fixed |= {} if self.weight is None else {self.weight: NUMBER}
         free = [name for name in self.learnt if name not in fixed]
         self.kinds = fixed | guess_kinds(self.table, free)
         while True:
             try:
-                return self._surveyed(free, seed, categorical_features)
+                return self._surveyed(free, seed, categorical_features, factor_of)
             except NotNumbers as error:
                 self.kinds = with_text_columns(self.kinds, error, fixed)
 
-    def _surveyed(self, free: list[str], seed: int, categorical_features: Any) -> Survey:
+    def _surveyed(
+        self,
+        free: list[str],
+        seed: int,
+        categorical_features: Any,
+        factor_of: Mapping[str, float] | None,
+    ) -> Survey:
         import pyarrow
 
         total: Survey | None = None
@@ -108,7 +118,8 @@ class TableSource:
         blocks = checked_blocks(self.table, self.kinds, free)
         for learn, held in self._cut(self.shown("looking at the rows", blocks), labels):
             bar = None if total is None else total.sample.bar
-            one = survey_part(learn, self.n_rows, seed, categorical_features, bar)
+            part = with_factors(learn, factor_of)
+            one = survey_part(part, self.n_rows, seed, categorical_features, bar)
             total = one if total is None else total + one
             self.n_rows += len(learn)
             self.n_held_out += len(held)

@@ -94,9 +94,9 @@ FAMILIES = (
 
 def racing(settings: Settings, lifts: tuple[str, ...]) -> list[Family]:
     """The families that the settings leave in the race, simple ones first."""
-    found = []
+    found, by_hand = [], _by_hand(settings, lifts)
     for family in FAMILIES:
-        if family.lift not in lifts or settings.preset not in family.presets + _by_hand(settings):
+        if family.lift not in lifts or settings.preset not in family.presets + by_hand:
             continue
         if settings.n_planes not in ("auto", 1) or settings.preset == "fast":
             if not family.has_several_planes and not max(family.pair_counts):
@@ -116,9 +116,9 @@ def _given(family: Family, settings: Settings) -> Family:
     return replace(family, coarse=("l2", "shrinkage", *family.coarse[1:]))
 
 
-def _by_hand(settings: Settings) -> tuple[str, ...]:
-    """A lift that the user names races in every preset."""
-    return () if settings.lift == "auto" else (settings.preset,)
+def _by_hand(settings: Settings, lifts: tuple[str, ...]) -> tuple[str, ...]:
+    """A lift that the user names, or the only one that the rows allow, races in every preset."""
+    return () if settings.lift == "auto" and len(lifts) > 1 else (settings.preset,)
 
 
 def _within(family: Family, settings: Settings) -> Family | None:

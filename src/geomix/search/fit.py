@@ -18,6 +18,7 @@ from geomix.search.splits import Folds, Task, splits_of, task_of
 from geomix.table.schema import Schema
 from geomix.training.deadline import Deadline
 from geomix.training.history import Log, Record
+from geomix.training.monotone import order_of
 from geomix.training.rows import Rows
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
@@ -52,6 +53,8 @@ def fit_model(
     target = Target(classes, schema, settings, task.mass, class_weight)
     first = members.fits[0]
     feature_map = first.features.feature_map
+    order = order_of(task.directions, feature_map, len(classes))
+    planes = planes if order is None else order.without_common_part(planes)
     return assemble(target, feature_map, planes, temperature, first.trained, state, log)
 
 

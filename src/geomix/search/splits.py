@@ -118,7 +118,7 @@ def task_of(
     if not is_dense(rows.X):  # the importance of a column needs a spline, which is dense
         settings = replace(settings, adaptive_penalty=False)
     return Task(
-        distinct_rows(rows, column_range(rows.X)),
+        distinct_rows(rows, column_range(rows.X), schema.is_category),
         valid,
         schema,
         len(classes),

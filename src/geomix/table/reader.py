@@ -276,7 +276,8 @@ def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
     return np.bincount(rows.indices[is_bad(rows.data)], minlength=rows.shape[1])
 
 
-def _refuse_dense_only(estimator: Any, name: str) -> None:
+def needs_dense(estimator: Any) -> tuple[str, Any] | None:
+    """A parameter that sparse rows cannot have, and its value; None where all can."""
     recipe = getattr(estimator, "advanced", None)
     for owner, parameter, choices in (
         (estimator, "lift", ("auto", "linear")),
@@ -284,7 +285,14 @@ def _refuse_dense_only(estimator: Any, name: str) -> None:
     ):
         value = getattr(owner, parameter, "auto")
         if value not in choices and not (isinstance(value, tuple) and "linear" in value):
-            raise TypeError(
-                f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use "
-                f"lift='linear' without pca, or {name}.toarray() if that fits in memory."
-            )
+            return parameter, value
+    return None
+
+
+def _refuse_dense_only(estimator: Any, name: str) -> None:
+    if (found := needs_dense(estimator)) is not None:
+        parameter, value = found
+        raise TypeError(
+            f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use "
+            f"lift='linear' without pca, or {name}.toarray() if that fits in memory."
+        )

@@ -33,31 +33,39 @@ def with_callbacks(method: Method) -> Method:
     return cast(Method, _with_callbacks(method))
 
 
-def callback_watch(
-    estimator: Any, X: Any, y: Any, fitted_attributes: Callable[[Any], dict[str, Any]]
-) -> Callable[[Record, Callable[[], Any]], bool] | None:
-    """A watcher that forwards the iterations of the final training to the estimator's callbacks,
-    or None where it has none.
+class CallbackWatch:
+    """Forwards the final training to the callbacks of an estimator: the task "fit", which begins
+    here and ends with ``end``, and one subtask for every iteration between.
 
     ``fitted_attributes`` turns a snapshot into the attributes of a fitted estimator.
     """
-    if not getattr(estimator, "_skl_callbacks", None):
-        return None
-    context = estimator._init_callback_context(max_subtasks=None)
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
-    def watch(record: Record, snapshot: Callable[[], Any]) -> bool:
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, fitted_attributes: Callable[[Any], dict[str, Any]]
+    ) -> None:
+        self._task = {"estimator": estimator, "X": X, "y": y}
+        self._fitted_attributes = fitted_attributes
+        self._context = estimator._init_callback_context(max_subtasks=None)
+        self._context.call_on_fit_task_begin(**self._task)
+
+    def __call__(self, record: Record, snapshot: Callable[[], Any]) -> bool:
         if record.phase != "fit":
             return False
-        task = context.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-        return bool(
-            task.call_on_fit_task_end(
-                estimator=estimator,
-                X=X,
-                y=y,
-                reconstruction_attributes=lambda: fitted_attributes(snapshot()),
-            )
+        iteration = self._context.subcontext(task_name="iteration")
+        iteration.call_on_fit_task_begin(**self._task)
+        stop = iteration.call_on_fit_task_end(
+            **self._task, reconstruction_attributes=lambda: self._fitted_attributes(snapshot())
         )
+        return bool(stop)
 
-    return watch
+    def end(self) -> None:
+        self._context.call_on_fit_task_end(**self._task)
+
+
+def callback_watch(
+    estimator: Any, X: Any, y: Any, fitted_attributes: Callable[[Any], dict[str, Any]]
+) -> CallbackWatch | None:
+    """A watcher for the estimator's callbacks, or None where it has none."""
+    if not getattr(estimator, "_skl_callbacks", None):
+        return None
+    return CallbackWatch(estimator, X, y, fitted_attributes)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
 
 from geomix.table.printing import Facts, shortened, some
 from geomix.training.choice import Choice
@@ -117,6 +120,18 @@ class History:
         facts += [("choice", shortened(self.choice.sentence, CHOICE))] if self.choice else []
         facts += [("notes", shortened(some(self.notes, 1), CHOICE))] if self.notes else []
         return Facts("History", tuple(facts))
+
+
+def warn_if_cut_short(history: History, max_iter: int) -> None:
+    """Warn that L-BFGS ended at ``max_iter`` before it converged. Epochs of Adam are a schedule."""
+    is_adam = any(record.learning_rate is not None for record in history.records[-1:])
+    if history.stopped == "max_iter" and history.n_iter >= max_iter and not is_adam:
+        warnings.warn(
+            f"Training stopped at max_iter={max_iter} before it converged. Raise max_iter, or "
+            "raise l2 if the classes can be separated.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def training_facts(

@@ -56,7 +56,8 @@ def first_rows(
     check = check_read_columns(names, X, codes, classes, used=np.flatnonzero(weight > 0))
     estimator.table_check_ = check
     if isinstance(X, list):
-        schema, X = learn_schema(names, X, weight)
+        factors = _class_factors(estimator.class_weight, codes, weight, classes)
+        schema, X = learn_schema(names, X, weight if factors is None else weight * factors[codes])
     else:
         schema = numeric_schema(names)
     used_codes = codes[weight > 0]
@@ -112,5 +113,11 @@ def _of_positive_weight(X: Any, codes: IntArray, weight: FloatArray) -> Rows:
 
 def class_weights(class_weight: Any, rows: Rows, classes: Any) -> FloatArray | None:
     """Factors on the weights of each class, (n_classes,), or None."""
-    weight_by_class = np.bincount(rows.y, rows.weight, minlength=len(classes)).astype(float)
-    return class_weight_factors(class_weight, classes, weight_by_class, rows.weight.sum())
+    return _class_factors(class_weight, rows.y, rows.weight, classes)
+
+
+def _class_factors(
+    class_weight: Any, codes: IntArray, weight: FloatArray, classes: Any
+) -> FloatArray | None:
+    by_class = np.bincount(codes, weight, minlength=len(classes)).astype(float)
+    return class_weight_factors(class_weight, classes, by_class, weight.sum())

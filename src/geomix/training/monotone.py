@@ -72,6 +72,15 @@ def read_directions(monotonic_cst: Any, schema: Schema, classes: Any) -> tuple[D
     return bound
 
 
+def is_about_two_classes(monotonic_cst: Any) -> bool:
+    """Whether the parameter has signs without a class, which only two classes allow."""
+    if monotonic_cst is None or isinstance(monotonic_cst, str):
+        return False
+    is_mapping = isinstance(monotonic_cst, Mapping)
+    signs = monotonic_cst.values() if is_mapping else np.ravel(np.asarray(monotonic_cst, object))
+    return any(is_sign(sign) and sign != 0 for sign in signs)
+
+
 def _refuse_category(column: int, schema: Schema) -> None:
     if schema.is_category[column]:
         raise InvalidParameterError(
@@ -100,8 +109,9 @@ def _by_label(column: Any, wanted: Any, labels: list[Any]) -> Mapping[Any, Any]:
         return {}
     if len(labels) != 2:
         raise InvalidParameterError(
-            f"Got monotonic_cst[{column!r}]={wanted!r} with {len(labels)} classes; expected a dict "
-            f"by class, such as {{{column!r}: {{{labels[-1]!r}: 1}}}}."
+            f"Only binary classification is supported by monotonic_cst[{column!r}]={wanted!r}, "
+            f"which names no class; got {len(labels)} classes. Pass a dict by class, such as "
+            f"{{{column!r}: {{{labels[-1]!r}: 1}}}}."
         )
     return {labels[1]: wanted}
 
@@ -153,6 +163,23 @@ class Order:
             return planes
         coordinates = _Coordinates(self, planes)
         return coordinates.planes_at(coordinates.start)
+
+    def without_common_part(self, planes: Planes) -> Planes:
+        """The same probabilities from planes that lie on their own side of zero.
+
+        One number subtracted from all planes changes no probability. A number between those of the
+        rising planes and the rest makes them at least and at most zero, exactly. Where the order
+        holds with equality all are zero, so a flat curve is flat to the last bit.
+        """
+        if not len(self.features):
+            return planes
+        weights = planes.weights.copy()
+        V = weights[:, self.features]
+        above = _Coordinates(self, planes).sign > 0.0
+        lowest = np.where(above, V, np.inf).min(axis=0)
+        highest = np.where(above, -np.inf, V).max(axis=0)
+        weights[:, self.features] = V - (lowest / 2.0 + highest / 2.0)
+        return replace(planes, weights=weights)
 
 
 def order_of(

@@ -8,7 +8,7 @@ Validation rows (``held_out``) are transformed in the same way and influence not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -209,7 +209,10 @@ class Preparation:
         gamma = self._typical_gamma(rows) if settings.gamma == "auto" else float(settings.gamma)
         gamma *= gamma_factor or 1.0
         rng = stream(self.seed, "fourier")
-        return draw_fourier(n_inputs, self.n_frequencies, gamma, settings.orthogonal, rng)
+        drawn = draw_fourier(n_inputs, self.n_frequencies, gamma, settings.orthogonal, rng)
+        frequencies = np.empty_like(drawn.frequencies)
+        frequencies[_name_free_order(self.linear)] = drawn.frequencies
+        return replace(drawn, frequencies=frequencies)
 
     @property
     def n_frequencies(self) -> int:
@@ -271,6 +274,18 @@ def _learnt_from(rows: Rows, schema: Schema, settings: Settings) -> FeatureMap:
         keep_unit=None if expand is None else expand.is_indicator,
     )
     return linear_map(standardize, expand)
+
+
+def _name_free_order(linear: FeatureMap) -> IntArray:
+    """The inputs of a lift in an order that no name of a level influences: the levels of a column
+    by their share of the rows. Rotated inputs stay as they are."""
+    standardize, expand = linear.standardize, linear.expand
+    if standardize.rotation is not None or expand is None:
+        return np.arange(linear.n_outputs)
+    column, shows = expand.column_of[standardize.kept], expand.shows[standardize.kept]
+    # Number, missing and levels in this order, as in a table without categories.
+    kind = np.minimum(shows, 0)
+    return np.lexsort((np.where(shows >= 0, standardize.mean, 0.0), kind, column))
 
 
 def _axes_to_keep(pca: Any, n_columns: int, n_numbers: int) -> Any:

@@ -3,7 +3,8 @@
 Before training, rows of zero weight are dropped, exact repeats are merged into one row with the sum
 of their weights, and the rest is put into a canonical order (by a random projection of the rows,
 rescaled to each column's range). So a row given twice *is* a row of weight two, the order of the
-table changes nothing, and repeats of a row are never on both sides of a validation split.
+table changes nothing, and repeats of a row are never on both sides of a validation split. Levels of
+a category enter the projection by what their rows hold, so their names change nothing either.
 """
 
 from __future__ import annotations
@@ -87,9 +88,15 @@ def column_range(X: Any) -> ColumnRange:
     return ColumnRange(low.astype(np.float64), high.astype(np.float64), complete)
 
 
-def distinct_rows(rows: Rows, columns: ColumnRange) -> Rows:
-    """Merge exact repeats of (row, class) into one weighted row; put rows in canonical order."""
-    keys = _row_keys(rows.X, columns)
+def distinct_rows(rows: Rows, columns: ColumnRange, is_category: BoolArray | None = None) -> Rows:
+    """Merge exact repeats of (row, class) into one weighted row; put rows in canonical order.
+
+    is_category : (n_columns,) which columns hold codes of levels; None: none does
+    """
+    ranks: dict[int, FloatArray] = {}
+    if is_category is not None and is_category.any():
+        ranks = _level_ranks(rows, columns, is_category)
+    keys = _row_keys(rows.X, columns, ranks)
     order = np.lexsort((rows.y, keys))
     keys, y = keys[order], rows.y[order]
     suspects = np.flatnonzero((keys[1:] == keys[:-1]) & (y[1:] == y[:-1])) + 1
@@ -100,8 +107,37 @@ def distinct_rows(rows: Rows, columns: ColumnRange) -> Rows:
     return Rows(rows.X[order[starts]], y[starts], np.add.reduceat(rows.weight[order], starts))
 
 
-def _row_keys(X: Any, columns: ColumnRange) -> FloatArray:
-    """One number per row that equal rows share and different rows, in practice, do not."""
+def _level_ranks(rows: Rows, columns: ColumnRange, is_category: BoolArray) -> dict[int, FloatArray]:
+    """A rank in place of the code of each level, by column: the order of the levels by the mean of
+    their rows over numbers and classes, which their names do not influence."""
+    share = np.bincount(rows.y, rows.weight) / rows.weight.sum()
+    numeric = [j for j in columns.varying.tolist() if not is_category[j]]
+    base = _row_keys(rows.X, columns, {}, only=numeric) + share[rows.y]
+    ranks = {}
+    for column in np.flatnonzero(is_category).tolist():
+        codes = np.concatenate([block[:, 0] for _, block in blocks(rows.X, np.array([column]))])
+        # Sorted first: the sum of a level then does not depend on the order of the table.
+        order = np.lexsort((rows.weight, base, codes))
+        order = order[~np.isnan(codes[order])]
+        if not len(order):
+            continue
+        sorted_codes, weight = codes[order].astype(np.intp), rows.weight[order]
+        starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
+        mean = np.add.reduceat(weight * base[order], starts) / np.add.reduceat(weight, starts)
+        found = sorted_codes[starts]
+        rank = np.arange(found[-1] + 1, dtype=np.float64)
+        rank[found] = found[np.argsort(np.argsort(mean, kind="stable"), kind="stable")]
+        ranks[column] = rank
+    return ranks
+
+
+def _row_keys(
+    X: Any, columns: ColumnRange, ranks: dict[int, FloatArray], only: list[int] | None = None
+) -> FloatArray:
+    """One number per row that equal rows share and different rows, in practice, do not.
+
+    ranks : by column, a number in place of each code;  only : the columns that count, None: all
+    """
     kept = columns.varying
     direction = np.random.default_rng(20250917).uniform(0.5, 1.0, len(kept))
     spread = columns.half_spread[kept]
@@ -114,12 +150,22 @@ def _row_keys(X: Any, columns: ColumnRange) -> FloatArray:
     for rows, block in blocks(X, kept):
         # Column by column, so that a row's key does not depend on where the row stands.
         key = keys[rows]
-        for j, column in enumerate(kept):
-            part = (block[:, j] / 2.0 - half_low[j]) * step[j]
+        for j, column in enumerate(kept.tolist()):
+            if only is not None and column not in only:
+                continue
+            cells = block[:, j]
+            if column in ranks:
+                cells = np.append(ranks[column], np.nan)[_places(cells, len(ranks[column]))]
+            part = (cells / 2.0 - half_low[j]) * step[j]
             if columns.has_missing[column]:  # a place beyond all values
                 part = np.where(np.isnan(part), 2.0 * direction[j], part)
             key += part
     return keys
+
+
+def _places(codes: FloatArray, beyond: int) -> IntArray:
+    """Codes as indices; ``beyond`` where they are missing."""
+    return np.where(np.isnan(codes), beyond, codes).astype(np.intp)
 
 
 def _rows_equal(first: Any, second: Any) -> IntArray:
