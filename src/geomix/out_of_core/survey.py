@@ -64,25 +64,32 @@ def with_factors(part: RowPart, factor_of: Mapping[Any, float] | None) -> RowPar
 
 @dataclass(frozen=True, eq=False)
 class LevelWeights:
-    """Levels of a category and the weight of each; ``total`` includes levels that were dropped."""
+    """Levels of a category and the weight of each; ``total`` includes levels that were dropped.
+
+    order : all levels of an ordered category, or None
+    """
 
     weight: dict[Any, float]
     total: float
     forgot: bool = False
+    order: tuple[Any, ...] | None = None
 
     def __add__(self, other: LevelWeights) -> LevelWeights:
         weight = dict(self.weight)
         for level, mass in other.weight.items():
             weight[level] = weight.get(level, 0.0) + mass
-        return _bounded(weight, self.total + other.total, self.forgot or other.forgot)
+        total, forgot = self.total + other.total, self.forgot or other.forgot
+        return _bounded(weight, total, forgot, self.order if self.order == other.order else None)
 
 
-def _bounded(weight: dict[Any, float], total: float, forgot: bool) -> LevelWeights:
+def _bounded(
+    weight: dict[Any, float], total: float, forgot: bool, ordered: tuple[Any, ...] | None
+) -> LevelWeights:
     if len(weight) <= MOST_LEVELS_COUNTED:
-        return LevelWeights(weight, total, forgot)
+        return LevelWeights(weight, total, forgot, ordered)
     order = sorted(weight, key=lambda level: (-weight[level], str(level)))
     heaviest = {level: weight[level] for level in order[: MOST_LEVELS_COUNTED // 2]}
-    return LevelWeights(heaviest, total, True)
+    return LevelWeights(heaviest, total, True, ordered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,9 +242,10 @@ class Survey:
 
 
 def _learnt(name: str, levels: LevelWeights, least: float) -> Column:
-    found = list(levels.weight)
+    known = levels.weight if levels.order is None else levels.order
+    found = [level for level in known if level in levels.weight]
     mass = np.array([levels.weight[level] for level in found])
-    column = learn_levels(name, found, mass, least)
+    column = learn_levels(name, found, mass, least, levels.order is not None)
     return replace(column, has_other=True) if levels.forgot else column
 
 
@@ -333,7 +341,8 @@ def _levels_of(column: Any, weight: FloatArray) -> LevelWeights | None:
     mass = np.bincount(column.codes[there], weight[there], len(column.levels))
     seen = np.flatnonzero(mass > 0.0)
     weights = {column.levels[code]: float(mass[code]) for code in seen}
-    return _bounded(weights, float(mass.sum()), False)
+    order = tuple(column.levels) if column.is_ordered else None
+    return _bounded(weights, float(mass.sum()), False, order)
 
 
 def _classes_of(y: Any, weight: FloatArray) -> Classes:

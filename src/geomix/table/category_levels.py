@@ -47,12 +47,18 @@ def _learnt(name: str, labels: Labels, weight: FloatArray) -> Column:
     least = FEWEST_SIGHTS * weight.min(where=weight > 0.0, initial=np.inf)
     if (mass > 0.0).sum() > MOST_LEVELS:
         mass = _exact_mass(labels, np.where(used, weight, 0.0))
-    return learn_levels(name, labels.levels, mass, least)
+    return learn_levels(name, labels.levels, mass, least, labels.is_ordered)
 
 
-def learn_levels(name: str, levels: list[Any], mass: FloatArray, least: float) -> Column:
-    """A categorical column, from the weight of each level; levels below ``least`` are rare."""
-    seen = [code for code in _by_text(levels) if mass[code] > 0.0]
+def learn_levels(
+    name: str, levels: list[Any], mass: FloatArray, least: float, is_ordered: bool = False
+) -> Column:
+    """A categorical column, from the weight of each level; levels below ``least`` are rare.
+
+    Levels are ordered by their texts, or as they come where ``is_ordered``.
+    """
+    in_order = range(len(levels)) if is_ordered else _by_text(levels)
+    seen = [code for code in in_order if mass[code] > 0.0]
     rare = [code for code in seen if mass[code] < least]
     kept = seen if len(rare) < 2 else [code for code in seen if mass[code] >= least]
     if len(kept) + (len(kept) < len(seen)) > MOST_LEVELS:

@@ -32,11 +32,13 @@ DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.tim
 class Labels:
     """A column of labels: ``codes`` (n,) into ``levels``, -1 where missing.
 
-    Levels are text, integers, booleans or floats, all different, in any order.
+    Levels are text, integers, booleans or floats, all different. Their order means something where
+    ``is_ordered``: that of an ordered category.
     """
 
     codes: IntArray
     levels: list[Any]
+    is_ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -104,15 +106,19 @@ def label_column(X: Any, position: int, name: Any, dtype: Any, *, declared: bool
     column = column_at(X, position)
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):
         codes, levels = np.asarray(column.cat.codes), column.cat.categories.tolist()
+        is_ordered = bool(column.cat.ordered)
     elif hasattr(column, "unify_dictionaries") and str(column.type).startswith("dictionary"):
         codes, levels = _arrow_codes(column)
+        is_ordered = bool(column.type.ordered)
     else:
         cells = cells_of(column)
         _refuse_odd_types(name, {type(cell) for cell in cells})
         if not declared and kind_of(dtype) == "objects":
             _objects_hold(name, cells)
-        codes, levels = _numbered(name, cells)
-    labels = _tidied(name, codes, levels)
+        order = _enum_levels(column)
+        is_ordered = bool(order)
+        codes, levels = _numbered(name, cells, order)
+    labels = _tidied(name, codes, levels, is_ordered)
     if not declared and isinstance(X, np.ndarray) and labels.levels:
         _refuse_unparsed(name, cells_of(column), labels.levels)
     return labels
@@ -170,8 +176,15 @@ def _objects_hold(name: Any, cells: list[Any]) -> str:
     return "text"
 
 
-def _numbered(name: Any, cells: list[Any]) -> tuple[IntArray, list[Any]]:
-    code_of: dict[Any, int] = {}
+def _enum_levels(column: Any) -> list[Any]:
+    """The levels of a polars Enum, in its order; none of another column."""
+    dtype: Any = getattr(column, "dtype", None)
+    return cells_of(dtype.categories) if str(dtype).startswith("Enum") else []
+
+
+def _numbered(name: Any, cells: list[Any], order: list[Any]) -> tuple[IntArray, list[Any]]:
+    """Codes by first appearance, after the levels of ``order``."""
+    code_of: dict[Any, int] = {level: code for code, level in enumerate(order)}
     try:
         codes = [code_of.setdefault(cell, len(code_of)) for cell in cells]
     except TypeError as error:
@@ -180,7 +193,7 @@ def _numbered(name: Any, cells: list[Any]) -> tuple[IntArray, list[Any]]:
     return np.array(codes, dtype=np.intp), list(code_of)
 
 
-def _tidied(name: Any, codes: IntArray, levels: list[Any]) -> Labels:
+def _tidied(name: Any, codes: IntArray, levels: list[Any], is_ordered: bool) -> Labels:
     """Distinct levels as Python objects; missing cells get code -1."""
     code_of: dict[Any, int] = {}
     renumbered = np.full(len(levels) + 1, -1, dtype=np.intp)  # the last entry is for code -1
@@ -192,7 +205,7 @@ def _tidied(name: Any, codes: IntArray, levels: list[Any]) -> Labels:
         if isinstance(level, (float, np.floating)) and np.isinf(level):
             raise infinity_error([f"{name}: {(codes == code).sum()} of {len(codes)}"], "X")
         renumbered[code] = code_of.setdefault(plain_label(level), len(code_of))
-    return Labels(renumbered[codes], list(code_of))
+    return Labels(renumbered[codes], list(code_of), is_ordered)
 
 
 def _is_label(cell: Any) -> bool:

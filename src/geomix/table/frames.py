@@ -56,8 +56,7 @@ def as_table(X: Any, name: str) -> Any:
         )
     if is_sparse(X):
         return checked_csr(X, name)
-    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
-        raise TypeError(f"{name} is a {type(X).__name__}, which has no rows yet; collect it first.")
+    _refuse_without_rows(X, name)
     if isinstance(X, (list, tuple)):
         try:
             array = np.asarray(X)
@@ -65,7 +64,59 @@ def as_table(X: Any, name: str) -> Any:
             return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
         except ValueError:
             return X  # ragged
-    return X
+    return X if _is_read_in_place(X) else _as_arrow(X, name)
+
+
+def _refuse_without_rows(X: Any, name: str) -> None:
+    """Raise for tables whose rows are elsewhere, or not computed yet."""
+    kind, library = type(X).__name__, type(X).__module__.partition(".")[0]
+    if library in ("dask", "dask_expr"):
+        raise TypeError(
+            f"{name} is a Dask {kind}; fit it with geomix.dask.DaskGeometricMixtureClassifier, or "
+            f"pass {name}.compute()."
+        )
+    if library == "pyspark":
+        raise TypeError(f"{name} is a Spark {kind}; pass {name}.toPandas().")
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):
+        raise TypeError(f"{name} is a {kind}, which has no rows yet; collect it first.")
+
+
+def _is_read_in_place(X: Any) -> bool:
+    """Whether X is an array, or a frame of pandas (``iloc``), polars (``to_series``) or Arrow."""
+    is_arrow = hasattr(X, "unify_dictionaries")  # a table: one batch has none
+    return isinstance(X, np.ndarray) or hasattr(X, "iloc") or hasattr(X, "to_series") or is_arrow
+
+
+def _as_arrow(X: Any, name: str) -> Any:
+    """A table of any other library as an Arrow table: DuckDB, ibis, narwhals, a stream of batches.
+
+    An object that is no such table comes back as it is.
+    """
+    if hasattr(X, "to_native"):  # narwhals
+        return as_table(X.to_native(), name)
+    is_table = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
+    return _arrow_table(X, name) if is_table else X
+
+
+def _arrow_table(X: Any, name: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(
+            f"{name} is a {type(X).__name__}, which is read through Arrow; install pyarrow, or "
+            f"pass {name} as a pandas or polars frame."
+        ) from error
+    return pyarrow.table(X)
+
+
+def as_column(values: Any, name: str) -> Any:
+    """Labels or weights of a library that only has tables as one Arrow column; others unchanged."""
+    if hasattr(values, "__array__") or not hasattr(values, "__arrow_c_stream__"):
+        return values
+    table = _arrow_table(values, name)
+    if table.num_columns != 1:
+        raise ValueError(f"{name} has {table.num_columns} columns; expected 1.")
+    return table.column(0).to_numpy()
 
 
 def is_frame(X: Any) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.table.columns import is_missing
+from geomix.table.frames import as_column
 
 
 def plain_labels(y: Any) -> Any:
@@ -22,8 +23,10 @@ def plain_labels(y: Any) -> Any:
 
     A list that mixes text with numbers or NaN becomes an object array, so that it can be refused
     (NumPy converts 1 to '1' and NaN to 'nan'). Text keeps a trailing NUL. pandas' nullable integers
-    and booleans become NumPy's (scikit-learn converts them to floats).
+    and booleans become NumPy's (scikit-learn converts them to floats). A table of one column, of a
+    library that has no columns of its own, is that column.
     """
+    y = as_column(y, "y")
     if isinstance(y, (list, tuple)):
         labels = np.asarray(y)
         if labels.dtype.kind in "US" and not all(_survives_fixed_width(label) for label in y):
@@ -185,7 +188,7 @@ def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") 
 def _as_numbers(sample_weight: Any, name: str) -> FloatArray:
     if isinstance(sample_weight, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be ignored; use .filled(0).")
-    given = np.asarray(sample_weight)
+    given = np.asarray(as_column(sample_weight, name))
     if given.dtype.kind in "biuf":
         return given.astype(np.float64)
     cells = given.ravel().tolist()

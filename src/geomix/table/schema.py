@@ -1,7 +1,8 @@
 """The columns of the training data; encodes later tables in the same way.
 
     number      the number itself, NaN where missing
-    category    the code of its level, 0 .. n_levels - 1, in the order of the levels' texts;
+    category    the code of its level, 0 .. n_levels - 1, in the order of the levels' texts
+                or of an ordered category;
                 NaN where missing; for an unseen level the code of ``other``, or -1
 
 A level is matched by its value: text with text, a number with a number. The empty text is a
