@@ -30,7 +30,7 @@ LAYERS = (
     ("geometry",),
     ("export", "plots"),
     ("report",),
-    ("paper", "datasets", "versions", "torch", "dask"),
+    ("paper", "datasets", "versions", "torch", "dask", "skops"),
     ("demonstration",),
     ("command",),
     ("cli", "__main__"),
