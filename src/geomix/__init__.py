@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from geomix.training.recipe import Recipe
     from geomix.versions import show_versions
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "DataQualityWarning",
