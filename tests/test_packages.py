@@ -32,7 +32,9 @@ in_repository = pytest.mark.skipif(not WORKFLOWS, reason="an archive has no work
 def test_every_link_of_the_readme_works_outside_the_repository():
     repository = PROJECT["urls"]["Repository"]
     text = (ROOT / "README.md").read_text()
-    links = re.findall(r"\]\(([^)#]+)", text) + re.findall(r"^\[[^\]]+\]: (\S+)", text, re.MULTILINE)
+    links = re.findall(r"\]\(([^)#]+)", text) + re.findall(
+        r"^\[[^\]]+\]: (\S+)", text, re.MULTILINE
+    )
     used = set(re.findall(r"\]\[([^\]]+)\]", text))
     assert used == set(re.findall(r"^\[([^\]]+)\]: ", text, re.MULTILINE))
     assert links
@@ -92,8 +94,8 @@ def test_a_missing_core_is_said_and_named_with_a_remedy():
 
 
 def without_compilers(folder):
-    """A PATH with a shell's tools and no compiler, and an environment that names none."""
-    for tool in ("sh", "uname", "ldd", "env"):
+    """A PATH with a shell's tools, CMake and no compiler, and an environment that names none."""
+    for tool in ("sh", "uname", "ldd", "env", "cmake", "ninja"):
         found = shutil.which(tool)
         if found:
             (folder / tool).symlink_to(found)
@@ -185,7 +187,8 @@ def test_a_build_without_a_compiler_says_so_and_gives_the_numpy_version(archive,
     tools = tmp_path / "tools"
     tools.mkdir()
     environment = without_compilers(tools)
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path]
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    command += ["--skip-dependency-check", "--outdir", tmp_path]
     ran = subprocess.run(
         [*command, archive], capture_output=True, text=True, env=environment, check=False
     )
