@@ -10,6 +10,7 @@ values: loading one runs none of its methods.
 
 from __future__ import annotations
 
+#: Names of all types of a fitted estimator, for ``trusted`` of skops.
 TRUSTED_TYPES = [
     "geomix.core.adam.AdamState",
     "geomix.core.feature_map.FeatureMap",

@@ -443,6 +443,14 @@ def test_strict_makes_a_warning_an_error_before_anything_is_written(run, tmp_pat
     assert lenient.err.startswith("warning: Column 'a' is 100 % missing")
 
 
+def test_a_fit_cut_short_is_warned_of_and_strict_is_about_data(run, tmp_path):
+    path = written(tmp_path / "rows.csv", csv_text(["a", "b", "c", "y"], ROWS))
+    given = ["fit", path, "--target", "y", "-o", tmp_path / "m.geomix", "--strict", *QUICK]
+    ran = run(*given, "--set", "max_iter=1")
+    assert ran.code == 0
+    assert "warning: Training stopped at max_iter=1 before it converged" in ran.err
+
+
 def test_long_identifiers_among_numbers_are_warned_about(run, tmp_path):
     rows = [[f"{9007199254740993 + 2 * k}", *row[1:]] for k, row in enumerate(ROWS)]
     path = written(tmp_path / "rows.csv", csv_text(["n", "b", "c", "y"], rows))

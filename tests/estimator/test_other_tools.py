@@ -89,7 +89,7 @@ def test_mlflow_logs_a_fit_in_a_pipeline(wdbc_frame, tmp_path, monkeypatch):
     from sklearn.pipeline import make_pipeline
 
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri(f"file:{tmp_path}")
+    mlflow.set_tracking_uri(f"file:{tmp_path / 'runs'}")
     mlflow.sklearn.autolog(log_models=False, log_datasets=False)
     try:
         with mlflow.start_run() as run:

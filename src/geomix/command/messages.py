@@ -26,6 +26,8 @@ def warnings_on_stderr(arguments: Any) -> Iterator[None]:
         warnings.simplefilter("ignore")
         is_strict = getattr(arguments, "strict", False)
         warnings.simplefilter("error" if is_strict else "always", UserWarning)
+        # --strict is about the data.
+        warnings.filterwarnings("always", message="Training stopped at max_iter")
         warnings.showwarning = _show
         yield
 

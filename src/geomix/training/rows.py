@@ -113,15 +113,18 @@ def _level_ranks(rows: Rows, columns: ColumnRange, is_category: BoolArray) -> di
     share = np.bincount(rows.y, rows.weight) / rows.weight.sum()
     numeric = [j for j in columns.varying.tolist() if not is_category[j]]
     base = _row_keys(rows.X, columns, {}, only=numeric) + share[rows.y]
+    # Sorted first: the sum of a level then does not depend on the order of the table.
+    by_base = np.lexsort((rows.weight, base))
     ranks = {}
     for column in np.flatnonzero(is_category).tolist():
-        codes = np.concatenate([block[:, 0] for _, block in blocks(rows.X, np.array([column]))])
-        # Sorted first: the sum of a level then does not depend on the order of the table.
-        order = np.lexsort((rows.weight, base, codes))
-        order = order[~np.isnan(codes[order])]
-        if not len(order):
+        cells = np.concatenate([block[:, 0] for _, block in blocks(rows.X, np.array([column]))])
+        present = by_base[~np.isnan(cells[by_base])]
+        if not len(present):
             continue
-        sorted_codes, weight = codes[order].astype(np.intp), rows.weight[order]
+        codes = cells[present].astype(np.uint16)  # few enough for a sort in linear time
+        within = np.argsort(codes, kind="stable")
+        order, sorted_codes = present[within], codes[within].astype(np.intp)
+        weight = rows.weight[order]
         starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
         mean = np.add.reduceat(weight * base[order], starts) / np.add.reduceat(weight, starts)
         found = sorted_codes[starts]
