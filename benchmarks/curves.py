@@ -23,7 +23,7 @@ from suite_tables import Caps, find_tables, read_table, split
 from geomix import GeometricMixtureClassifier
 from geomix.core.spline_parts import CurvePart
 from geomix.search import finish
-from geomix.training.calm_curves import direction_changes
+from geomix.core.calm import direction_changes
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")

@@ -8,6 +8,7 @@
 #include "bind/spline.h"
 #include "predict/spline_model.h"
 #include "rows/binning.h"
+#include "solvers/calm.h"
 
 namespace geomix {
 namespace {
@@ -176,10 +177,23 @@ void lift_pair(SplineLift& lift, Index first_column, Index second_column,
     lift.add({LiftPart::pair, std::move(sides), {}, true, vector_of(mean)});
 }
 
+Array2 calm_curves(In2<double> values, In1<double> mass, double tolerance)
+{
+    need(width(values) >= 1 && length(mass) == width(values), "mass needs a number for each knot.");
+    Vector found(values.data(), values.data() + values.size());
+    {
+        nb::gil_scoped_release released;
+        for (Index curve = 0; curve < length(values); ++curve)
+            calm(found.data() + curve * width(values), mass.data(), width(values), tolerance);
+    }
+    return owned<Array2>(std::move(found), {values.shape(0), values.shape(1)});
+}
+
 }  // namespace
 
 void bind_spline(nb::module_& m)
 {
+    m.def("calm_curves", &calm_curves);
     nb::class_<SplineParts>(m, "SplineParts")
         .def(nb::init<>())
         .def("add_curve", &add_curve, nb::arg("interval").noconvert(),

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from shapes import random_planes
+from sklearn.isotonic import isotonic_regression
 
+from geomix.core import kernel
+from geomix.core.calm import calm, direction_changes, isotonic, turning_points
 from geomix.core.planes import Planes, class_starts
-from geomix.training.calm_curves import calm, direction_changes, turning_points
 from geomix.training.rows import Rows
 from geomix.training.spare_planes import SMALLEST_SHARE, without_spare_planes
 
@@ -70,3 +72,18 @@ def test_idle_planes_go_and_every_class_keeps_one(rng):
     for plane, code in enumerate(kept.class_of):
         assert kept.per_class[code] == 1 or A[rows.y == code, plane].mean() >= SMALLEST_SHARE
     assert kept.n_planes <= 3
+
+
+@pytest.mark.kernel
+def test_the_native_code_calms_curves_bit_for_bit_as_the_reference_does(rng):
+    for values, mass, tolerance in walks(rng):
+        found = kernel.calm_curves(values[None, :], mass + 0.1, tolerance)
+        np.testing.assert_array_equal(found[0], calm(values, mass + 0.1, tolerance))
+
+
+def test_isotonic_pieces_are_those_of_scikit_learn(rng):
+    for values, mass, _ in walks(rng):
+        for rising in (True, False):
+            expected = isotonic_regression(values, sample_weight=mass, increasing=rising)
+            found = isotonic(values.tolist(), mass.tolist(), rising=rising)
+            np.testing.assert_allclose(found, expected, atol=1e-9)

@@ -8,6 +8,7 @@ spline over spline_parts      the spline lift: a curve for each column, tables f
 row_sums                      loss, gradient and usage of rows, as sums
 adam, lbfgs, descent          solvers on one flat array
 clustering                    weighted k-means and silhouettes
+calm                          a curve without small changes of direction
 calibration                   the temperature, and measures of calibration
 predictors                    predictions for whole tables and for one row
 kernel over native            the one door to compiled code, with NumPy as the reference

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, plain
-from geomix.core import calibration, clustering
+from geomix.core import calibration, calm, clustering
 from geomix.core.adam import AdamState
 from geomix.core.descent import Descended, Descent, descend
 from geomix.core.feature_map import FeatureMap
@@ -63,6 +63,7 @@ __all__ = [
     "batch_terms",
     "binned",
     "calibrate",
+    "calm_curves",
     "compressed",
     "cross_entropy",
     "in_basis",
@@ -168,6 +169,13 @@ def calibrate(
     if is_native and len(y):
         return native.calibrate(S, y, weight, prior_scale)
     return calibration.calibrate(S, y, weight, prior_scale)
+
+
+def calm_curves(values: FloatArray, mass: FloatArray, tolerance: float) -> FloatArray:
+    """Curves without small changes of direction: see ``calm.calm_curves``."""
+    if is_native:
+        return native.calm_curves(values, mass, tolerance)
+    return calm.calm_curves(values, mass, tolerance)
 
 
 # --- clustering ---

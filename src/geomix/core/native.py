@@ -152,6 +152,10 @@ def calibrate(
     return _native.calibrate(S, _codes(y), share, pull, *calibration.LOG_RANGE)
 
 
+def calm_curves(values: FloatArray, mass: FloatArray, tolerance: float) -> FloatArray:
+    return _native.calm_curves(_doubles(values), _doubles(mass), tolerance)
+
+
 # --- clustering ---
 
 
