@@ -21,9 +21,9 @@ from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier
+from geomix.core.calm import direction_changes
 from geomix.core.spline_parts import CurvePart
 from geomix.search import finish
-from geomix.core.calm import direction_changes
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
@@ -64,9 +64,9 @@ def section(name: str, tables: list[Any]) -> str:
         calm = measured(data)
         if calm is None:
             continue
-        tolerances, finish.CALM_TOLERANCES = finish.CALM_TOLERANCES, ()
+        kept, finish.CALM = finish.CALM, finish.CALM._replace(tolerances=())
         plain = measured(data)
-        finish.CALM_TOLERANCES = tolerances
+        finish.CALM = kept
         assert plain is not None
         gains.append(np.log(calm.log_loss / plain.log_loss))
         before.append(plain.changes)

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from geomix import GeometricMixtureClassifier, InvalidParameterError, estimator
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.spline_parts import PairPart
-from geomix.search import constants, cost, splits
+from geomix.search import constants, cost, folds, splits
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
@@ -474,3 +474,64 @@ def test_noise_does_not_make_curves_change_direction():
 
 def test_the_constants_of_the_choice_are_few_and_in_one_table():
     assert len([name for name in vars(constants) if name.isupper()]) <= 20
+
+
+# --- several starts, and the finals ---
+
+
+def stand_in_fits(monkeypatch, objectives):
+    """``train_on_fold`` that only records an objective for each start."""
+
+    def train(*_, start=0):
+        record = SimpleNamespace(loss=objectives[start])
+        return SimpleNamespace(start=start, trained=SimpleNamespace(records=[record]))
+
+    monkeypatch.setattr(folds, "train_on_fold", train)
+
+
+def train_from(n_starts, *, one_plane=False, is_over=lambda: False):
+    fold = SimpleNamespace(preparation=SimpleNamespace(is_one_plane=lambda _: one_plane))
+    rest = Candidate("spline", 1e-3), fold, Settings(), None, "fit", None
+    return folds.train_from_starts(n_starts, *rest, is_over).start
+
+
+def test_the_start_with_the_lowest_objective_is_kept(monkeypatch):
+    stand_in_fits(monkeypatch, [0.3, 0.1, 0.2])
+    assert train_from(3) == 1
+
+
+def test_one_plane_per_class_starts_once(monkeypatch):
+    stand_in_fits(monkeypatch, [0.3, 0.1, 0.2])
+    assert train_from(3, one_plane=True) == 0
+
+
+def test_no_start_begins_after_the_deadline(monkeypatch):
+    stand_in_fits(monkeypatch, [0.3, 0.1, 0.2])
+    assert train_from(3, is_over=lambda: True) == 0
+
+
+def test_the_families_that_are_left_are_compared_on_five_folds(boxes):
+    X, y = boxes
+    clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
+    trials = clf.history_.trials
+    finals = [one for one in trials if one.rung == max(t.rung for t in trials)]
+    assert len({one.family for one in finals}) == len(finals) >= 2
+    assert [one.chosen for one in finals].count(True) == 1
+    assert all(one.n_rows == pytest.approx(0.8 * len(y), abs=2) for one in finals)
+
+
+def test_pairs_are_found_among_many_classes_of_few_rows(rng):
+    """The class is the cell of a grid over two of six columns: no column alone shows it."""
+    X = rng.uniform(0.0, 1.0, (900, 6))
+    y = (np.floor(2 * X[:, 1]) + np.floor(2 * X[:, 4])).astype(int) % 2 + 2 * (X[:, 0] > 0.5)
+    clf = GeometricMixtureClassifier(n_planes=1, lift="spline", random_state=0).fit(X, y)
+    pairs = [part.columns for part in clf.model_.lift.parts if isinstance(part, PairPart)]
+    assert (1, 4) in pairs
+
+
+def test_the_penalty_of_pairs_is_a_factor_of_that_of_the_curves(product):
+    X, y = product
+    clf = GeometricMixtureClassifier(n_planes=1, lift="spline", random_state=0).fit(X, y)
+    tried = {one.pair_penalty for one in clf.history_.trials if one.n_pairs}
+    assert {1.0, 4.0, 0.25} & tried - {1.0}
+    assert {one.pair_penalty for one in clf.history_.trials if not one.n_pairs} == {1.0}

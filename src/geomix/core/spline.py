@@ -32,8 +32,8 @@ from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.table.row_views import DenseRows, blocks, numbers
 
 MOST_BINS = 255  # and one for missing cells: a code fits in a byte
-# Bins of each side of a pair: about eight rows for each cell.
-ROWS_PER_PAIR_CELL, PAIR_BINS_RANGE = 8, (8, 32)
+# Bins of each side of a pair: about four rows for each cell.
+ROWS_PER_PAIR_CELL, PAIR_BINS_RANGE = 4, (8, 32)
 MOST_ROWS = 50_000  # knots and means come from at most this many rows
 
 
@@ -258,7 +258,7 @@ def _fit_levels(X: FloatArray, column: int, n_levels: int, has_missing: bool) ->
 
 
 def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> PairPart:
-    n_bins = int(np.clip(np.sqrt(len(X) / ROWS_PER_PAIR_CELL), *PAIR_BINS_RANGE))
+    n_bins = bins_per_side(len(X))
     sides = [_thresholds(X[:, column], int(n_levels[column]), n_bins) for column in pair]
     counts = [
         (int(n_levels[column]) if cut is None else len(cut) + 1) + 1
@@ -266,6 +266,11 @@ def _fit_pair(X: FloatArray, pair: tuple[int, int], n_levels: IntArray) -> PairP
     ]
     n_steps = (counts[0] - 1) * (counts[1] - 1)
     return PairPart(pair, sides[0], sides[1], counts[0], counts[1], np.zeros(n_steps))
+
+
+def bins_per_side(n_rows: int) -> int:
+    """Bins of each side of a pair, for a table of ``n_rows`` rows."""
+    return int(np.clip(np.sqrt(n_rows / ROWS_PER_PAIR_CELL), *PAIR_BINS_RANGE))
 
 
 def _thresholds(x: FloatArray, n_levels: int, n_bins: int) -> FloatArray | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from geomix.search.constants import GAMMA_FACTOR, KNOTS, L2, SHRINKAGE
+from geomix.search.constants import FACTORS, KNOTS, L2, SHRINKAGE
 from geomix.training.parameter_checks import MOST_KNOTS
 from geomix.training.settings import Settings
 
-GAMMA_STEP = 4.0
+FACTOR_STEP = 4.0
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Candidate:
     of the penalty that is taken off a class's mean plane;  n_knots : most knots of a curve;
     adaptive : whether the penalty follows the importance of steps or columns
     (``training/adaptive_penalty.py``);  n_pairs : most pairs of columns with a table of their own
-    (``training/interactions.py``).
+    (``training/interactions.py``);  pair_penalty : multiplies the penalty of those tables.
     """
 
     lift: str
@@ -36,6 +36,7 @@ class Candidate:
     n_knots: int | None = None
     adaptive: bool = False
     n_pairs: int = 0
+    pair_penalty: float = FACTORS["pair penalty"].start
 
     def for_rows(self, n_rows: int, n_before: int) -> Candidate:
         """The same prior beside ``n_rows`` rows, found on ``n_before``: the loss is a mean."""
@@ -79,7 +80,7 @@ def default_candidate(
     return Candidate(
         lift,
         L2[lift].start if settings.l2 == "auto" else float(settings.l2),
-        GAMMA_FACTOR.start if lift == "fourier" else None,
+        FACTORS["gamma"].start if lift == "fourier" else None,
         n_planes,
         0.0 if settings.shrink_to_mean == "auto" else float(settings.shrink_to_mean),
         n_knots,
@@ -137,9 +138,20 @@ def _step_knots(candidate: Candidate, up: bool, within: Range) -> Candidate | No
 def _step_gamma(candidate: Candidate, up: bool, within: Range) -> Candidate | None:
     if candidate.gamma_factor is None or within.settings.gamma != "auto":
         return None
-    factor = candidate.gamma_factor * (GAMMA_STEP if up else 1.0 / GAMMA_STEP)
-    is_within = GAMMA_FACTOR.low <= factor <= GAMMA_FACTOR.high
-    return replace(candidate, gamma_factor=factor) if is_within else None
+    factor = _stepped("gamma", candidate.gamma_factor, up)
+    return None if factor is None else replace(candidate, gamma_factor=factor)
+
+
+def _step_pair_penalty(candidate: Candidate, up: bool, within: Range) -> Candidate | None:
+    if not candidate.n_pairs or within.settings.l2 != "auto":
+        return None
+    factor = _stepped("pair penalty", candidate.pair_penalty, up)
+    return None if factor is None else replace(candidate, pair_penalty=factor)
+
+
+def _stepped(name: str, factor: float, up: bool) -> float | None:
+    factor *= FACTOR_STEP if up else 1.0 / FACTOR_STEP
+    return factor if FACTORS[name].low <= factor <= FACTORS[name].high else None
 
 
 def _toggle_adaptive(candidate: Candidate, up: bool, within: Range) -> Candidate | None:
@@ -186,4 +198,5 @@ AXES: dict[str, Callable[[Candidate, bool, Range], Candidate | None]] = {
     "shrinkage": _toggle_shrinkage,
     "planes": _step_planes,
     "pairs": _step_pairs,
+    "pair penalty": _step_pair_penalty,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from geomix.search.candidates import Candidate
+from geomix.search.constants import STARTS_OF_FINAL_PLANES
 from geomix.search.cost import budget_for, operations
 from geomix.search.families import racing
 from geomix.search.folds import Watch
@@ -22,7 +23,7 @@ class Chosen:
 
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
-    held out.
+    held out;  n_starts : random starts of the final training.
     """
 
     candidate: Candidate
@@ -31,6 +32,7 @@ class Chosen:
     n_rows: int = 0
     operations: float = 0.0
     is_measured: bool = True
+    n_starts: int = 1
 
     def for_rows(self, n_rows: int) -> Candidate:
         """The candidate with the same prior beside ``n_rows`` training rows."""
@@ -62,7 +64,9 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
     if settings.l2 == "auto" and winner.n_rows < folds.n_train:
         candidate = candidate.for_rows(folds.n_train, winner.n_rows)
     cost = operations(candidate, [folds.final])
-    return Chosen(candidate, n_iter, winner.temperature, folds.n_train, cost)
+    free = settings.init == "auto" and settings.solver == "auto"
+    n_starts = STARTS_OF_FINAL_PLANES if free and len(outcome.trials) > 1 else 1
+    return Chosen(candidate, n_iter, winner.temperature, folds.n_train, cost, n_starts=n_starts)
 
 
 def _lifts(task: Task, log: Log) -> tuple[str, ...]:

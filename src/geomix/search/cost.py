@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from geomix.core.spline import bins_per_side
 from geomix.search.candidates import Candidate
 from geomix.search.constants import (
     ITERATIONS_PER_TRIAL,
@@ -25,7 +26,6 @@ from geomix.search.splits import Folds
 from geomix.training.settings import Settings
 
 POOLING, SOLVER = 16, 40  # multiplications for each row of a plane, and for each of its weights
-CELLS_PER_PAIR = 400  # of a typical grid
 
 
 @dataclass
@@ -55,14 +55,15 @@ def operations(
     fold = folds[0]
     preparation = fold.preparation
     n_columns = preparation.encoded.X.shape[1]
+    n_pairs = min(candidate.n_pairs, n_columns * (n_columns - 1) // 2)
     n_features = {
-        "spline": n_columns + candidate.n_pairs,
+        "spline": n_columns + n_pairs,
         "linear": preparation.linear.n_outputs,
         "fourier": 2 * preparation.n_frequencies,
     }[candidate.lift]
     n_weights = n_features
     if candidate.n_knots is not None:
-        n_weights = n_columns * candidate.n_knots + CELLS_PER_PAIR * candidate.n_pairs
+        n_weights = n_columns * candidate.n_knots + bins_per_side(fold.n_train) ** 2 * n_pairs
     n_planes = preparation.n_planes_of(candidate.n_planes)
     per_plane = float(fold.n_train) * (n_features + POOLING) + SOLVER * n_weights
     return per_plane * n_planes * n_iter * len(folds)

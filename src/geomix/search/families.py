@@ -35,6 +35,10 @@ class Family:
     def has_several_planes(self) -> bool:
         return max(self.plane_counts) > 1
 
+    @property
+    def has_pairs(self) -> bool:
+        return max(self.pair_counts) > 0
+
     def start(self, settings: Settings, most_knots: int, parent: Candidate | None) -> Candidate:
         """Where the family enters the race."""
         n_planes = self.plane_counts[0] if settings.n_planes in ("auto", 1) else None
@@ -60,6 +64,8 @@ def _for_several_planes(start: Candidate, settings: Settings, *, fewer_knots: bo
 
 EVERY, ALL, RICH = ("readable", "accurate", "fast"), ("readable", "accurate"), ("accurate",)
 SPLINE_FINE = ("knots", "adaptive", "l2, fine")
+PAIRS_COARSE = ("pair penalty", "l2", "adaptive", "pairs", "l2, fine")
+PAIRS_FINE = ("pair penalty", *SPLINE_FINE)
 SEVERAL_COARSE = ("l2", "shrinkage", "planes", "l2, fine")
 SEVERAL_FINE = ("l2, fine", "planes", "knots")
 
@@ -71,7 +77,7 @@ FAMILIES = (
     ),
     Family("spline", "spline", EVERY, ("l2", "adaptive", "knots", "l2, fine"), SPLINE_FINE),
     Family(
-        "spline with pairs", "spline", ALL, ("l2", "adaptive", "pairs", "l2, fine"), SPLINE_FINE,
+        "spline with pairs", "spline", ALL, PAIRS_COARSE, PAIRS_FINE,
         parent="spline", pair_counts=(10, 4),
     ),
     Family(
@@ -99,7 +105,7 @@ def racing(settings: Settings, lifts: tuple[str, ...]) -> list[Family]:
         if family.lift not in lifts or settings.preset not in family.presets + by_hand:
             continue
         if settings.n_planes not in ("auto", 1) or settings.preset == "fast":
-            if not family.has_several_planes and not max(family.pair_counts):
+            if not family.has_several_planes and not family.has_pairs:
                 found.append(_given(family, settings))
             continue
         if (kept := _within(family, settings)) is not None:
@@ -126,6 +132,6 @@ def _within(family: Family, settings: Settings) -> Family | None:
     most = 1 if settings.n_planes == 1 else settings.most_planes(family.lift)
     planes = tuple(n for n in family.plane_counts if n <= most)
     pairs = family.pair_counts
-    if max(pairs):
+    if family.has_pairs:
         pairs = tuple(sorted({min(n, settings.most_pairs) for n in pairs} - {0}, reverse=True))
     return replace(family, plane_counts=planes, pair_counts=pairs) if planes and pairs else None

@@ -18,7 +18,7 @@ from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.planes import Planes, ensemble
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen
-from geomix.search.constants import CALM_PRICE, CALM_TOLERANCES
+from geomix.search.constants import CALM
 from geomix.search.folds import Fitted, Fold, Watch, train_further, train_on_fold
 from geomix.search.splits import Folds
 from geomix.training.calm_curves import calmed
@@ -74,11 +74,11 @@ def _calmest(
     weight: FloatArray,
     settings: Settings,
 ) -> Finish:
-    """The largest tolerance whose validation loss is within ``CALM_PRICE`` of the smallest one."""
+    """The largest tolerance whose validation loss is within ``CALM.price`` of the smallest one."""
     tried = [plain]
-    tried += [_calibrated(fits, one, y, weight, settings) for one in CALM_TOLERANCES]
+    tried += [_calibrated(fits, one, y, weight, settings) for one in CALM.tolerances]
     best = min(loss for _, loss in tried)
-    return [found for found, loss in tried if loss <= (1.0 + CALM_PRICE) * best][-1]
+    return [found for found, loss in tried if loss <= (1.0 + CALM.price) * best][-1]
 
 
 def _calibrated(

@@ -13,7 +13,7 @@ from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen, choose
 from geomix.search.finish import Members, decide, finish
-from geomix.search.folds import Fitted, Fold, Snapshot, Watch, train_on_fold
+from geomix.search.folds import Fitted, Fold, Snapshot, Watch, train_from_starts, train_on_fold
 from geomix.search.splits import Folds, Task, splits_of, task_of
 from geomix.table.schema import Schema
 from geomix.training.deadline import Deadline
@@ -81,11 +81,18 @@ def _train_members(
     known = final.pairs if chosen.candidate.n_pairs else None
     parts = [Fold(final.preparation, train, known_pairs=known) for train, _ in held_out]
     fits: list[Fitted] = []
+
+    def is_over() -> bool:
+        return deadline is not None and deadline.is_past("fit")
+
     for fold in parts or [final]:
-        if fits and deadline is not None and deadline.is_past("fit"):
+        if fits and is_over():
             log.notes.append(f"time_limit: {len(fits)} of {len(parts)} members trained.")
             break
-        fits.append(train_on_fold(chosen.candidate, fold, settings, watch, "fit", chosen.n_iter))
+        # Members of an ensemble even out where each of them started.
+        n_starts = 1 if parts else chosen.n_starts
+        rest = chosen.candidate, fold, settings, watch, "fit", chosen.n_iter
+        fits.append(train_from_starts(n_starts, *rest, is_over))
     state = _state_of(fits[0], chosen.candidate, final, log)
     if folds.task.holds_out_for_calibration and final.valid is not None:
         log.notes.append(

@@ -15,7 +15,7 @@ from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.search.candidates import Candidate
 from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES
-from geomix.training.adaptive_penalty import part_strengths, step_units, units_of
+from geomix.training.adaptive_penalty import pair_units, part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units
 from geomix.training.history import Record
 from geomix.training.initial_planes import initial_planes, split_planes
@@ -72,7 +72,15 @@ class Fold:
         if not self.preparation.has_made(*key):
             self._parts.clear()  # before the new ones are made: both at once may be too many
             self._scaled.clear()
-        return self.preparation.features(*key)
+        features = self.preparation.features(*key)
+        if not pairs or candidate.pair_penalty == 1.0:
+            return features
+        if (key, candidate.pair_penalty) not in self._scaled:
+            lift = features.feature_map.lift
+            assert isinstance(lift, SplineLift)
+            units = pair_units(lift, candidate.pair_penalty)
+            self._scaled[key, candidate.pair_penalty] = features.with_units(units)
+        return self._scaled[key, candidate.pair_penalty]
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -151,6 +159,36 @@ class Fitted:
         return self.valid.prepared.class_scores(self.trained.planes, sharpness)
 
 
+def train_from_starts(
+    n_starts: int,
+    candidate: Candidate,
+    fold: Fold,
+    settings: Settings,
+    watch: Watch | None,
+    phase: str,
+    max_iter: int | None,
+    is_over: Callable[[], bool],
+) -> Fitted:
+    """``train_on_fold`` from several random starts; the lowest training objective is kept.
+
+    One plane per class has one optimum, which every start would find. is_over : whether no other
+    start may begin.
+    """
+    rest = candidate, fold, settings, watch, phase, max_iter
+    best = train_on_fold(*rest)
+    if fold.preparation.is_one_plane(candidate.n_planes):
+        return best
+    for start in range(1, n_starts):
+        if not is_over():
+            best = min(best, train_on_fold(*rest, start=start), key=_objective)
+    return best
+
+
+def _objective(fitted: Fitted) -> float:
+    records = fitted.trained.records
+    return records[-1].loss if records else np.inf
+
+
 def train_on_fold(
     candidate: Candidate,
     fold: Fold,
@@ -158,19 +196,22 @@ def train_on_fold(
     watch: Watch | None,
     phase: str = "fit",
     max_iter: int | None = None,
+    *,
+    start: int = 0,
 ) -> Fitted:
-    """Take the features, make the first planes and train them."""
+    """Take the features, make the first planes and train them. ``start`` numbers the random
+    draws of the first planes."""
     if candidate.has_adaptive_steps:
-        return _train_in_units(candidate, fold, settings, watch, phase, max_iter)
+        return _train_in_units(candidate, fold, settings, watch, phase, max_iter, start)
     features = fold.features(candidate)
     train, valid = fold.parts(features)
-    start = _start(candidate, fold, settings, train, phase)
+    first = _start(candidate, fold, settings, train, phase, start)
     trained = _train(
-        candidate, fold, settings, features, train, valid, start, watch, phase, max_iter
+        candidate, fold, settings, features, train, valid, first, watch, phase, max_iter
     )
     if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
-        fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, start.init, trained.n_iter)
-    return Fitted(features, train, valid, trained, start.init)
+        fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, first.init, trained.n_iter)
+    return Fitted(features, train, valid, trained, first.init)
 
 
 def train_further(
@@ -195,22 +236,26 @@ def _train_in_units(
     watch: Watch | None,
     phase: str,
     max_iter: int | None,
+    start: int,
 ) -> Fitted:
     """Train with a uniform penalty first, measure the importance of each step, and go on with a
     penalty divided by it. Iterations are counted from there."""
     first = phase if phase == "choose" else "adapt"
     most = min(ITERATIONS_OF_FIRST_PLANES, settings.max_iter)
-    found = train_on_fold(candidate.uniform, fold, settings, watch, first, most)
+    found = train_on_fold(candidate.uniform, fold, settings, watch, first, most, start=start)
     lift = found.features.feature_map.lift
     assert isinstance(lift, SplineLift)
-    units = step_units(found.trained.planes, lift)
+    over_the_lift = found.features.expanded(found.trained.planes)
+    units = step_units(over_the_lift, lift)
+    if found.features.units is not None:
+        units *= found.features.units
     features = found.features.with_units(units)
     train, valid = fold.parts(found.features)
     train, valid = in_units(train, units), None if valid is None else in_units(valid, units)
     n_first = found.trained.n_iter
-    start = Start(features.working(found.trained.planes), found.init, n_first)
+    begun = Start(features.working(over_the_lift), found.init, n_first)
     trained = _train(
-        candidate, fold, settings, features, train, valid, start, watch, phase, max_iter
+        candidate, fold, settings, features, train, valid, begun, watch, phase, max_iter
     )
     return Fitted(
         features, train, valid, replace(trained, n_iter=trained.n_iter - n_first), found.init
@@ -251,7 +296,9 @@ def _train(
     )
 
 
-def _start(candidate: Candidate, fold: Fold, settings: Settings, train: Rows, phase: str) -> Start:
+def _start(
+    candidate: Candidate, fold: Fold, settings: Settings, train: Rows, phase: str, number: int
+) -> Start:
     """First planes.
 
     With one plane per class there is one optimum, and that of a neighbour with another penalty is
@@ -266,7 +313,7 @@ def _start(candidate: Candidate, fold: Fold, settings: Settings, train: Rows, ph
     if neighbour is not None and not several and phase == "choose":
         return neighbour
     clusters = clusters.of(fold.train_index)
-    rng = stream(seed, "initial")
+    rng = stream(seed, "initial", *([number] if number else []))
     if several and candidate.lift == "spline" and settings.init == "auto":
         whole = train_on_fold(
             candidate.one_plane, fold, settings, None, "choose", ITERATIONS_OF_FIRST_PLANES

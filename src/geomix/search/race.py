@@ -3,6 +3,7 @@
     for each rung
         each family that is still in the race walks along its axes while its loss falls
         a family that is behind the best by more than the noise and a margin is dropped
+    the best of each family that is left is measured once more, on five folds
     the simplest family that is level with the best wins
 
 One rule compares: the paired difference of the row losses against its standard error plus a
@@ -88,7 +89,7 @@ class Race:
 
     @property
     def is_last_rung(self) -> bool:
-        return self.rung == self.n_rungs - 1
+        return self.rung >= self.n_rungs - 1
 
     @property
     def best(self) -> Measured | None:
@@ -98,10 +99,32 @@ class Race:
     def run_rung(self, rung: int, folds: list[Fold]) -> None:
         self.rung, self.folds = rung, folds
         self.known = {}
-        for runner in self.runners:
+        # Tables over pairs have many weights: they may use what the other families leave of the
+        # budget.
+        for runner in sorted(self.runners, key=lambda one: one.family.has_pairs):
             if not runner.is_out:
                 self._advance(runner)
         self._drop_what_is_behind()
+
+    def run_finals(self, rungs: Rungs) -> None:
+        """Compare the families that are left on several folds, where the budget has room for that:
+        the best of many candidates on one split is partly lucky."""
+        left = [one for one in self.runners if one.best in self.known.values() and not one.is_out]
+        cost = sum(operations(one.best.candidate, self.folds) for one in left if one.best)
+        folds = rungs.finals if len(left) > 1 else []
+        if not folds or not self.budget.allows(len(folds) * cost):
+            return
+        before = self.known, [one.best for one in left]
+        self.rung, self.folds, self.known = len(rungs), folds, {}
+        try:
+            for runner in left:
+                assert runner.best is not None
+                runner.best = self._measured(self._on_these_rows(runner.best), runner)
+        except RaceIsOver:  # some families were not compared: the last rung decides
+            self.known, bests = before
+            for runner, best in zip(left, bests, strict=True):
+                runner.best = best
+            raise
 
     def _advance(self, runner: Runner) -> None:
         """Walk along the family's axes, from its best on the last rung or from its start."""
@@ -127,7 +150,7 @@ class Race:
         if parent is not None and parent.best is None:
             runner.verdict = f"skipped with its parent, {parent.family.name}"
             return None
-        if max(runner.family.pair_counts) and not fold.pairs:
+        if runner.family.has_pairs and not fold.pairs:
             runner.verdict = "skipped, no pair of columns interacts"
             return None
         known = None if parent is None or parent.best is None else parent.best.candidate
@@ -233,12 +256,12 @@ def run_race(
     runners = [Runner(family) for family in racing(settings, lifts)]
     race = Race(settings, watch, deadline, budget, runners, n_rungs=len(rungs))
     ended = ""
-    for rung in range(len(rungs)):
-        try:
+    try:
+        for rung in range(len(rungs)):
             race.run_rung(rung, rungs.folds(rung))
-        except RaceIsOver as over:
-            ended = str(over)
-            break
+        race.run_finals(rungs)
+    except RaceIsOver as over:
+        ended = str(over)
     return _outcome(race, ended)
 
 

@@ -207,11 +207,21 @@ class Folds:
             return []
         if len(self.splits) > 1:
             return self.cross_validation(len(self.splits))
-        n_folds = min(FOLDS_UP_TO.values())
         most = MOST_OPERATIONS[task.settings.preset] / 20.0
-        if len(task.rows) > ROWS_PER_RUNG[-1] or n_folds * operations > most:
+        if len(self.finals) * operations > most or not self.finals:
             return [self.sample(ROWS_PER_RUNG[-1])]
-        splits = stratified_folds(task.rows.y, n_folds, stream(task.seed, "check"))
+        return self.finals
+
+    @cached_property
+    def finals(self) -> list[Fold]:
+        """Folds that compare the families at the end of a race on a single split; none where
+        rows are many, or where every rung has folds."""
+        task = self.task
+        if len(self.splits) != 1 or not task.refit or len(task.rows) > ROWS_PER_RUNG[-1]:
+            return []
+        splits = stratified_folds(
+            task.rows.y, min(FOLDS_UP_TO.values()), stream(task.seed, "check")
+        )
         return [
             Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
             for train, valid in splits
@@ -258,6 +268,11 @@ class Rungs:
             n_train = self.all_folds.n_train
             sizes = tuple(min(n_rows, n_train) for n_rows in ROWS_PER_RUNG)
         return sizes[-1:] if self.is_decided else tuple(dict.fromkeys(sizes))
+
+    @property
+    def finals(self) -> list[Fold]:
+        """The folds that compare the families at the end."""
+        return [] if self.is_decided else self.all_folds.finals
 
     def folds(self, rung: int) -> list[Fold]:
         size = self.sizes[rung]

@@ -58,6 +58,7 @@ class Measured:
             made.lift,
             self.n_planes,
             made.n_pairs,
+            made.pair_penalty,
             made.gamma_factor,
             made.l2,
             made.shrink_to_mean,

@@ -30,6 +30,7 @@ import numpy as np
 from geomix.arrays import FloatArray
 from geomix.core.planes import Planes
 from geomix.core.spline import Binned, SplineLift
+from geomix.core.spline_parts import PairPart
 from geomix.training.rows import Rows
 
 # The importance is measured column by column; a column may matter only beside another one. So no
@@ -53,6 +54,16 @@ def step_units(planes: Planes, lift: SplineLift) -> FloatArray:
     if not typical > 0.0:
         return np.ones_like(spread)
     return np.sqrt(UNIT_FLOOR + (1.0 - UNIT_FLOOR) * spread / typical)
+
+
+def pair_units(lift: SplineLift, penalty: float) -> FloatArray:
+    """Unit of each step, (n_steps,), under which tables over pairs have ``penalty`` times the
+    penalty of the curves."""
+    units = np.ones(lift.n_outputs)
+    for part, steps in lift.by_part():
+        if isinstance(part, PairPart):
+            units[steps] = penalty**-0.5
+    return units
 
 
 def part_strengths(planes: Planes, rows: Rows) -> FloatArray:

@@ -54,6 +54,7 @@ class Trial:
     lift: str
     n_planes: int
     n_pairs: int
+    pair_penalty: float
     gamma_factor: float | None
     l2: float
     shrink_to_mean: float

@@ -3,18 +3,20 @@
 One spline plane per class is trained first. With p_ic its probability for row i and class c, and
 every column cut into at most ``BINS_PER_COLUMN`` bins, a pair (j, k) has the score
 
-    gain(j, k) - gain(j) - gain(k) - degrees of freedom
-    gain = sum over cells and classes of G^2 / (H + 1),   G = sum w_i (p_ic - y_ic),
-                                                          H = sum w_i p_ic (1 - p_ic)
+    gain(j, k) - gain(j) - gain(k)
+    gain = sum over cells and classes of (G^2 - V) / (H + 1),   G = sum w_i (p_ic - y_ic),
+                                                                H = sum w_i p_ic (1 - p_ic),
+                                                                V = sum w_i^2 p_ic (1 - p_ic)
 
-which estimates twice the log-likelihood that a table over the pair would add (a Newton step for
-each cell) beyond what one-column tables would, less what noise alone is expected to add.
+with weights of mean one. G^2 / (H + 1) estimates twice the log-likelihood that a Newton step in
+the cell would add. Noise alone has E G^2 = V, which is taken off. So the score is what a table
+over the pair would add beyond what one-column tables would.
 """
 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -47,22 +49,32 @@ def strongest_pairs(planes: Planes, rows: Rows, n_pairs: int) -> Pairs:
     some = np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).astype(np.intp)
     parts = np.sort(np.argsort(-part_strengths(planes, rows), kind="stable")[:MOST_COLUMNS])
     sample = rows.take(some)
-    slopes, curvatures = _newton_terms(planes, sample)
+    terms = _newton_terms(planes, sample)
     bins = {int(part): _coarse(X.codes[some, part], sample.weight) for part in parts}
-    alone = {part: _gain(one, slopes, curvatures) for part, one in bins.items()}
+    alone = {part: _gain(one, terms) for part, one in bins.items()}
     scores = {
-        pair: _pair_score(pair, bins, alone, slopes, curvatures) for pair in combinations(bins, 2)
+        (j, k): _gain(bins[j] * BINS_PER_COLUMN + bins[k], terms) - alone[j] - alone[k]
+        for j, k in combinations(bins, 2)
     }
     best = sorted(scores, key=lambda pair: -scores[pair])[:n_pairs]
     column = X.lift.column_of
     return tuple((int(column[j]), int(column[k])) for j, k in best if scores[j, k] > 0.0)
 
 
-def _newton_terms(planes: Planes, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """(n_classes, n_rows) slopes w (p - y) and curvatures w p (1 - p)."""
+class Terms(NamedTuple):
+    """(n_classes, n_rows) slopes w (p - y), curvatures w p (1 - p), variances w^2 p (1 - p)."""
+
+    slopes: FloatArray
+    curvatures: FloatArray
+    variances: FloatArray
+
+
+def _newton_terms(planes: Planes, rows: Rows) -> Terms:
     P = np.exp(log_softmax(planes.scores(rows.X))).T
     Y = rows.y == np.arange(len(P))[:, None]
-    return rows.weight * (P - Y), rows.weight * P * (1.0 - P)
+    weight = rows.weight / rows.weight.mean()
+    curvatures = weight * P * (1.0 - P)
+    return Terms(weight * (P - Y), curvatures, weight * curvatures)
 
 
 def _coarse(codes: IntArray, weight: FloatArray) -> IntArray:
@@ -73,23 +85,9 @@ def _coarse(codes: IntArray, weight: FloatArray) -> IntArray:
     return merged[codes]
 
 
-def _pair_score(
-    pair: tuple[int, int],
-    bins: dict[int, IntArray],
-    alone: dict[int, float],
-    slopes: FloatArray,
-    curvatures: FloatArray,
-) -> float:
-    j, k = pair
-    cells = bins[j] * BINS_PER_COLUMN + bins[k]
-    n_cells = len(np.unique(cells)) - len(np.unique(bins[j])) - len(np.unique(bins[k])) + 1
-    together = _gain(cells, slopes, curvatures) - alone[j] - alone[k]
-    return together - n_cells * (len(slopes) - 1)
-
-
-def _gain(cells: IntArray, slopes: FloatArray, curvatures: FloatArray) -> float:
+def _gain(cells: IntArray, terms: Terms) -> float:
     total = 0.0
-    for slope, curvature in zip(slopes, curvatures, strict=True):
-        G, H = np.bincount(cells, slope), np.bincount(cells, curvature)
-        total += float((G**2 / (H + 1.0)).sum())
+    for slope, curvature, variance in zip(*terms, strict=True):
+        G, H, V = (np.bincount(cells, one) for one in (slope, curvature, variance))
+        total += float(((G**2 - V) / (H + 1.0)).sum())
     return total
