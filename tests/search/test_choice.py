@@ -479,20 +479,21 @@ def test_the_constants_of_the_choice_are_few_and_in_one_table():
 # --- several starts, and the finals ---
 
 
-def stand_in_fits(monkeypatch, objectives):
+def stand_in_fits(monkeypatch, objectives, stopped="converged"):
     """``train_on_fold`` that only records an objective for each start."""
 
     def train(*_, start=0):
         record = SimpleNamespace(loss=objectives[start])
-        return SimpleNamespace(start=start, trained=SimpleNamespace(records=[record]))
+        trained = SimpleNamespace(records=[record], stopped=stopped)
+        return SimpleNamespace(start=start, trained=trained)
 
     monkeypatch.setattr(folds, "train_on_fold", train)
 
 
-def train_from(n_starts, *, one_plane=False, is_over=lambda: False):
+def train_from(n_starts, *, one_plane=False):
     fold = SimpleNamespace(preparation=SimpleNamespace(is_one_plane=lambda _: one_plane))
-    rest = Candidate("spline", 1e-3), fold, Settings(), None, "fit", None
-    return folds.train_from_starts(n_starts, *rest, is_over).start
+    rest = Candidate("spline", 1e-3), fold, Settings(), None, None, None
+    return folds.train_from_starts(n_starts, *rest).start
 
 
 def test_the_start_with_the_lowest_objective_is_kept(monkeypatch):
@@ -505,9 +506,9 @@ def test_one_plane_per_class_starts_once(monkeypatch):
     assert train_from(3, one_plane=True) == 0
 
 
-def test_no_start_begins_after_the_deadline(monkeypatch):
-    stand_in_fits(monkeypatch, [0.3, 0.1, 0.2])
-    assert train_from(3, is_over=lambda: True) == 0
+def test_no_start_begins_after_training_was_asked_to_stop(monkeypatch):
+    stand_in_fits(monkeypatch, [0.3, 0.1, 0.2], stopped="request")
+    assert train_from(3) == 0
 
 
 def test_the_families_that_are_left_are_compared_on_five_folds(boxes):

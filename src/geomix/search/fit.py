@@ -81,18 +81,15 @@ def _train_members(
     known = final.pairs if chosen.candidate.n_pairs else None
     parts = [Fold(final.preparation, train, known_pairs=known) for train, _ in held_out]
     fits: list[Fitted] = []
-
-    def is_over() -> bool:
-        return deadline is not None and deadline.is_past("fit")
-
+    until = watch_until(deadline, None)
     for fold in parts or [final]:
-        if fits and is_over():
+        if fits and deadline is not None and deadline.is_past("fit"):
             log.notes.append(f"time_limit: {len(fits)} of {len(parts)} members trained.")
             break
         # Members of an ensemble even out where each of them started.
         n_starts = 1 if parts else chosen.n_starts
-        rest = chosen.candidate, fold, settings, watch, "fit", chosen.n_iter
-        fits.append(train_from_starts(n_starts, *rest, is_over))
+        rest = chosen.candidate, fold, settings, watch, chosen.n_iter
+        fits.append(train_from_starts(n_starts, *rest, until))
     state = _state_of(fits[0], chosen.candidate, final, log)
     if folds.task.holds_out_for_calibration and final.valid is not None:
         log.notes.append(

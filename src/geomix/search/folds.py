@@ -165,22 +165,23 @@ def train_from_starts(
     fold: Fold,
     settings: Settings,
     watch: Watch | None,
-    phase: str,
     max_iter: int | None,
-    is_over: Callable[[], bool],
+    until: Watch | None,
 ) -> Fitted:
-    """``train_on_fold`` from several random starts; the lowest training objective is kept.
+    """The final training from several random starts; the lowest training objective is kept.
 
-    One plane per class has one optimum, which every start would find. is_over : whether no other
-    start may begin.
+    One plane per class has one optimum, which every start would find. until : ends the starts
+    after the first, which ``watch`` does not see: its iterations would begin again.
     """
-    rest = candidate, fold, settings, watch, phase, max_iter
-    best = train_on_fold(*rest)
+    rest = candidate, fold, settings
+    best = train_on_fold(*rest, watch, "fit", max_iter)
     if fold.preparation.is_one_plane(candidate.n_planes):
         return best
     for start in range(1, n_starts):
-        if not is_over():
-            best = min(best, train_on_fold(*rest, start=start), key=_objective)
+        if best.trained.stopped == "request":  # by a callback, or at the time limit
+            break
+        other = train_on_fold(*rest, until, "fit", max_iter, start=start)
+        best = min(best, other, key=_objective)
     return best
 
 

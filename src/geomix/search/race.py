@@ -215,6 +215,7 @@ class Race:
         if watch is None:
             return None
         done = (self.rung + self.runners.index(runner) / len(self.runners)) / self.n_rungs
+        done = min(done, 1.0)  # the finals come after the last rung
         task = f"{runner.family.name}, {done:.0%} of the choice done"
         return lambda record, snapshot: watch(replace(record, task=task), snapshot)
 

@@ -1,0 +1,99 @@
+"""What each part of the race is worth: the default fit beside itself with one part switched off.
+
+    python benchmarks/race_parts.py [--data FOLDER ...] [--tables a,b] [--seeds N] [--output FILE]
+
+Each table is split as in ``suite.py`` (at most 10,000 training rows). The parts:
+
+    starts   the final training starts several times and keeps the lowest objective
+    finals   the families that are left are compared once more, on five folds
+    factor   tables over pairs of columns have a penalty of their own
+
+Reported for both parts of the tables: log-loss on the test rows, and the geometric mean of the
+ratio to the default.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markdown_table import table
+from sklearn.metrics import log_loss
+from suite_tables import Caps, find_tables, read_table, split
+
+from geomix import GeometricMixtureClassifier
+from geomix.search import candidates, choosing, splits
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
+OUTPUT = ROOT / "benchmarks" / "results" / "race_parts.md"
+
+
+@contextmanager
+def changed(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def one_factor() -> Any:
+    axis = candidates.FACTORS["pair penalty"]
+    only = {**candidates.FACTORS, "pair penalty": axis._replace(low=axis.start, high=axis.start)}
+    return changed(candidates, "FACTORS", only)
+
+
+VARIANTS: dict[str, Callable[[], Any]] = {
+    "default": lambda: changed(choosing, "STARTS_OF_FINAL_PLANES", choosing.STARTS_OF_FINAL_PLANES),
+    "one start": lambda: changed(choosing, "STARTS_OF_FINAL_PLANES", 1),
+    "no finals": lambda: changed(splits.Rungs, "finals", property(lambda _: [])),
+    "one penalty": one_factor,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data", type=Path, nargs="+", default=DATA, metavar="FOLDER")
+    parser.add_argument("--tables", default="", metavar="A,B")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N")
+    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    wanted = parser.parse_args()
+    names = [name for name in wanted.tables.split(",") if name]
+    parts = [
+        (folder.name, [t for t in find_tables(folder) if not names or t.name in names])
+        for folder in wanted.data
+    ]
+    text = "\n".join(section(name, some, wanted.seeds) for name, some in parts if some)
+    head = "# Parts of the race\n\nMade by `python benchmarks/race_parts.py`.\n\n"
+    wanted.output.write_text(head + text)
+
+
+def section(name: str, tables: list[Any], n_seeds: int) -> str:
+    """A table of one part of the benchmark tables, with the geometric means below it."""
+    rows, losses = [], []
+    for one in tables:
+        for seed in range(n_seeds):
+            data = split(*read_table(one.path), seed, Caps())
+            losses.append([measured(data, seed, off) for off in VARIANTS.values()])
+            rows.append([one.name, str(seed), *(f"{loss:.4f}" for loss in losses[-1])])
+            print(*rows[-1], flush=True)
+    ratios = np.exp(np.log(np.array(losses)[:, 1:] / np.array(losses)[:, :1]).mean(axis=0))
+    means = ["geometric mean of the ratio", "", "1", *(f"{ratio:.4f}" for ratio in ratios)]
+    return "\n".join([f"## Part {name}", "", *table(["table", "seed", *VARIANTS], [*rows, means])])
+
+
+def measured(data: Any, seed: int, off: Callable[[], Any]) -> float:
+    with off():
+        clf = GeometricMixtureClassifier(random_state=seed).fit(data.X_train, data.y_train)
+    P = clf.predict_proba(data.X_test)
+    return float(log_loss(data.y_test, P, labels=np.arange(P.shape[1])))
+
+
+if __name__ == "__main__":
+    main()
