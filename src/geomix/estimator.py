@@ -28,8 +28,6 @@ from geomix.errors import InvalidParameterError
 from geomix.explain.coefficients import coefficients
 from geomix.explain.importances import training_importances
 from geomix.model import GeometricMixture
-from geomix.out_of_core.devices import ArraySource
-from geomix.out_of_core.fit import fit_estimator
 from geomix.search.assembly import FitResult
 from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
@@ -331,6 +329,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             if not self.warm_start:
                 if X_val is not None or y_val is not None:
                     raise ValueError("X_val and y_val need rows in the host's memory.")
+                from geomix.out_of_core.devices import ArraySource
+                from geomix.out_of_core.fit import fit_estimator
+
                 fit_estimator(self, ArraySource(X, y, sample_weight))
                 return self
             X, X_val, y_val, sample_weight_val = map(

@@ -68,7 +68,9 @@ def test_labels_are_those_of_the_kernel(fitted, library):
 def test_text_labels_come_as_numpys(library, iris):
     X, y = iris
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, names).model_
+    model = (
+        GeometricMixtureClassifier(1, lift="linear", l2=1e-3, random_state=0).fit(X, names).model_
+    )
     assert np.array_equal(model.predict(library()(X)), model.predict(X))
 
 
@@ -108,20 +110,20 @@ def test_wrong_shapes_and_categories_are_refused(iris):
 
     X, y = iris
     make = strict()
-    model = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y).model_
+    model = GeometricMixtureClassifier(1, lift="linear", l2=1e-3, random_state=0).fit(X, y).model_
     with pytest.raises(ValueError, match="one column"):
         model.predict_proba(make(X[:, :2]))
     frame = pd.DataFrame(X).assign(kind=np.where(y > 0, "u", "v"))
     frame.columns = list("abcde")
     for lift in ("linear", "spline"):
-        model = GeometricMixtureClassifier(lift=lift, n_planes=1, random_state=0).fit(frame, y)
+        model = GeometricMixtureClassifier(1, lift=lift, l2=1e-3, preset="fast").fit(frame, y)
         with pytest.raises(TypeError, match="categories"):
             model.model_.predict_proba(make(np.column_stack([X, y])))
 
 
 def test_a_missing_array_api_compat_is_said(iris, monkeypatch):
     X, y = iris
-    model = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y).model_
+    model = GeometricMixtureClassifier(1, lift="linear", l2=1e-3, random_state=0).fit(X, y).model_
     there = strict()(X)
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
     with pytest.raises(ImportError, match=r"geomix\[array-api\]"):

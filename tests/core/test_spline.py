@@ -611,7 +611,7 @@ def test_the_scorer_takes_raw_cells_of_a_table_with_categories(rng):
     X = np.column_stack([size.astype(object), colour.astype(object)])
     X[:9, 0], X[5:15, 1] = None, None
     settings = {"lift": "spline", "preset": "accurate", "n_members": 2, "random_state": 0}
-    model = classifier(2, **settings).fit(X, y).model_
+    model = classifier(2, l2=1e-3, shrink_to_mean=0.0, **settings).fit(X, y).model_
     ask = np.array([[0.3, "red"], [None, "blue"], [1.0, None], [1e300, "violet"]], dtype=object)
     score, P = model.scorer(), model.predict_proba(ask)
     for row, p in zip(ask, P, strict=True):

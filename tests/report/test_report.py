@@ -46,8 +46,9 @@ def browser(tmp_path_factory):
 
 
 def opened(browser, model, X, y, path, **options):
-    """A report, written and open."""
-    model.report(X, y, path, **options)
+    """A report, written and open; without counterfactuals, which take most of the time, unless
+    a test needs them."""
+    model.report(X, y, path, **{"n_counterfactuals": 0, **options})
     browser.open(path)
     return browser
 
@@ -276,12 +277,12 @@ def test_rows_are_chosen_for_what_their_headings_say():
 
 def test_the_summary_tells_the_figures():
     model, X, y = fitted("mixed linear")
-    html = report_html(model, X, y)
+    html = report_html(model, X, y, n_counterfactuals=0)
     share = (model.predict(X) == y).mean()
     assert f"Of 178 predictions {100 * share:.1f}\xa0% are correct" in html
     assert "GMX001" in html  # the idle plane that explain_global finds too
     assert [one.code for one in model.explain_global(X, y).findings] == ["GMX001"]
-    silent = report_html(model, X, y, ignore=["GMX001"])
+    silent = report_html(model, X, y, ignore=["GMX001"], n_counterfactuals=0)
     assert "GMX001" not in silent
 
 
@@ -333,7 +334,8 @@ def test_rows_may_come_in_any_kind_of_table():
 def test_every_kind_of_model_and_odd_rows_make_a_report(browser, tmp_path, name):
     model, rows = case(name).model, exported_rows(name)
     rows = rows[[all(abs(x) < 1e6 for x in row if isinstance(x, float)) for row in rows.tolist()]]
-    page = opened(browser, model, rows, model.predict(rows), tmp_path / "report.html")
+    y = model.predict(rows)
+    page = opened(browser, model, rows, y, tmp_path / "report.html", n_counterfactuals=6)
     same_answer(page, model)
     page.run("(byId('row').value = 'middle', byId('row').dispatchEvent(new Event('change')))")
     same_answer(page, model)
@@ -400,8 +402,8 @@ def test_geomix_itself_does_not_load_jinja():
 def test_the_report_shows_the_price_of_readability():
     X, y = load_wine(return_X_y=True)
     clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
-    page = report_html(clf.model_, X, y)
+    page = report_html(clf.model_, X, y, n_counterfactuals=0)
     assert "The price of readability" in page
     assert all(one.family in page for one in clf.history_.choice.results)
     alone = replace(clf.model_, training=None)
-    assert "The price of readability" not in report_html(alone, X, y)
+    assert "The price of readability" not in report_html(alone, X, y, n_counterfactuals=0)
