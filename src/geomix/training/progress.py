@@ -45,8 +45,10 @@ class ProgressLine:
         if record.valid_loss is not None:
             shown["valid"] = f"{record.valid_loss:.4f}"
         shown["sharpness"] = f"{record.sharpness:.2f}"
-        self._bar.set_description(f"geomix {_doing(record)}", refresh=False)
-        self._bar.set_postfix(shown, refresh=False)
+        before, doing = self._bar.desc, f"geomix {_doing(record)}"
+        self._bar.set_description(doing, refresh=False)
+        # A step that is done within tqdm's interval would never be shown.
+        self._bar.set_postfix(shown, refresh=self._bar.desc != before)
         self._bar.update()
 
 
