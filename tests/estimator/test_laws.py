@@ -284,7 +284,13 @@ def test_class_weight_is_sample_weight_for_rare_levels_too(wine):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"lift": "linear"}, {"lift": "spline"}, {"lift": "fourier"}, {"preset": "fast"}, {}],
+    [
+        {"lift": "linear"},
+        {"lift": "spline"},
+        {"lift": "fourier", "n_planes": 1, "l2": 1e-2},
+        {"preset": "fast"},
+        {},
+    ],
     ids=str,
 )
 def test_the_names_of_levels_do_not_matter(parameters):
