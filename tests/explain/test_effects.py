@@ -139,6 +139,7 @@ def test_curves_of_three_classes_are_log_probabilities_less_their_mean():
 
 @pytest.mark.parametrize("settings", [{"lift": "linear"}, {"lift": "fourier"}], ids=str)
 def test_effects_of_several_planes_are_the_partial_dependence_of_scikit_learn(settings):
+    pytest.importorskip("sklearn", "1.7")  # has custom_values
     X, y, _ = additive_table(300, 5)
     X = X[["wave", "line"]]
     clf = GeometricMixtureClassifier(2, random_state=0, l2=1e-3, **settings).fit(X, y)

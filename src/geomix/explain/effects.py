@@ -38,7 +38,7 @@ def effects(
     >>> from sklearn.datasets import load_iris
     >>> from geomix import GeometricMixtureClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> clf = GeometricMixtureClassifier(lift="linear", random_state=0).fit(X, y)
+    >>> clf = GeometricMixtureClassifier(1, lift="linear", l2=0.01, random_state=0).fit(X, y)
     >>> found = clf.effects(X)
     >>> found.strongest()[0].column
     'petal width (cm)'
