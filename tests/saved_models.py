@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from making import classifier
+from pair_models import paired
 
 from geomix.core.planes import Planes, class_starts
 from geomix.core.spline import fit_spline
@@ -102,6 +103,14 @@ def with_pairs():
     return Case(replace(case.model, feature_map=feature_map, planes=planes), case.rows)
 
 
+def fitted_pairs():
+    """Pairs that a fit found, among numbers and categories with missing cells."""
+    model, X, _ = paired("mixed")
+    rows = X.astype(object).where(X.notna(), None).to_numpy()[:80]
+    extra = [[1e9, -1.0, "never seen", "own"], [None, None, None, None]]
+    return Case(model, np.concatenate([rows, np.array(extra, dtype=object)]))
+
+
 def constant():
     """No column varies: planes without weights."""
     X, y = np.ones((30, 3)), np.arange(30) % 3
@@ -122,6 +131,7 @@ MAKERS = {
     "spline committee": lambda: of_numbers(lift="spline", n_planes=2, **ENSEMBLE, n_members=3),
     "spline mixed": lambda: of_mixed(lift="spline", n_planes=2, **ENSEMBLE, n_members=2),
     "spline pairs": with_pairs,
+    "fitted pairs": fitted_pairs,
     "spline holes": lambda: with_holes(lift="spline", n_planes=1),
     "fourier": lambda: of_numbers(lift="fourier", n_planes=2),
     "fourier mixed": lambda: of_mixed(lift="fourier", n_planes=1),

@@ -107,7 +107,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Fourier features of a Gaussian kernel. "auto" and a tuple choose on held-out rows.
     max_interactions : "auto" or int, default="auto"
         Largest number of named pairs of columns with a joint effect (spline lift). "auto" is
-        10. Models with pairs have no exact geometry (counterfactuals, certificates): 0 avoids it.
+        10; 0 leaves pairs out. A column in ``monotonic_cst`` is in no pair.
     l2 : "auto" or float, default="auto"
         Penalty on squared weights. "auto" chooses it on held-out rows.
     shrink_to_mean : "auto" or float, default="auto"

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from geomix.explain.effect_facts import Effects
     from geomix.explain.global_explanation import GlobalExplanation
     from geomix.explain.local_explanation import LocalExplanation
+    from geomix.geometry.answers import Counterfactual, Counterfactuals
     from geomix.geometry.certificate import Certificates
-    from geomix.geometry.counterfactual import Counterfactual, Counterfactuals
     from geomix.geometry.intervals import ProbabilityIntervals
     from geomix.geometry.monotone import MonotoneCheck
     from geomix.geometry.regions import Regions

@@ -22,7 +22,8 @@ from geomix.report.sample import missing_shares
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 NAMES = list(MAKERS)
 FOURIER = [name for name in NAMES if "fourier" in name]
-EXACT = [name for name in NAMES if name not in FOURIER and name not in ("spline pairs", "constant")]
+PAIRS = ["spline pairs", "fitted pairs"]
+EXACT = [name for name in NAMES if name not in FOURIER and name != "constant"]
 
 # For each row everything that the page could show.
 HARNESS = """
@@ -117,7 +118,7 @@ def test_contributions_are_those_of_explain_local(name):
     assert all(one["isExact"] == (name not in FOURIER) for one in parts)
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", [name for name in EXACT if name not in PAIRS])
 def test_certified_radii_are_those_of_certify(name):
     model, X, said = answered(name)
     rows = moderate(X)
@@ -142,7 +143,13 @@ def test_thresholds_are_those_of_the_geometry(name):
     assert n_flips > 0
 
 
-@pytest.mark.parametrize("name", [*FOURIER, "spline pairs"])
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_have_no_certificate_on_the_page(name):
+    _, _, said = answered(name)
+    assert all(one["radius"] is None for one in said["told"])
+
+
+@pytest.mark.parametrize("name", FOURIER)
 def test_what_has_no_pieces_is_scanned_and_has_no_certificate(name):
     model, X, said = answered(name)
     encoded, n_flips = encoded_rows(model, X), 0

@@ -14,6 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from geomix import GeometricMixtureClassifier, InvalidParameterError
 from geomix.core import kernel
 from geomix.core.objective import penalised
+from geomix.core.spline_parts import PairPart
 from geomix.explain.additive_form import NoShapes
 from geomix.training.monotone import Order, _Coordinates
 from geomix.training.monotone import minimize as ordered_minimize
@@ -251,6 +252,22 @@ def test_signs_that_do_not_fit_the_table_are_refused(signs, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(InvalidParameterError, match=message):
         GeometricMixtureClassifier(monotonic_cst=signs).fit(X, y)
+
+
+def test_pairs_are_taken_beside_monotone_columns_but_not_of_them():
+    """Two columns interact, and a third one rises: the fit has the pair and the rise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4))
+    score = 3.0 * X[:, 0] * X[:, 1] + X[:, 2] * (1.0 + 0.5 * X[:, 0])
+    y = (score + 0.3 * rng.standard_normal(500) > 0.0).astype(int)
+    wanted = {"x2": {1: 1}}
+    settings = {"lift": "spline", "n_planes": 1, "random_state": 0}
+    clf = GeometricMixtureClassifier(monotonic_cst=wanted, **settings).fit(X, y)
+    pairs = [part.columns for part in clf.model_.lift.parts if isinstance(part, PairPart)]
+    assert (0, 1) in pairs
+    assert all(2 not in pair for pair in pairs)
+    assert clf.model_.check_monotone(wanted)
+    assert along(clf.model_, X, 2, 1, 1) <= 1e-9
 
 
 def test_a_category_has_no_direction():

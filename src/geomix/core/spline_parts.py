@@ -173,8 +173,8 @@ class PairPart:
         return self.n_first * self.n_second
 
     def codes(self, X: FloatArray) -> IntArray:
-        a = _cell(X[:, self.columns[0]], self.first, self.n_first)
-        return a * self.n_second + _cell(X[:, self.columns[1]], self.second, self.n_second)
+        a = cell_of(X[:, self.columns[0]], self.first, self.n_first)
+        return a * self.n_second + cell_of(X[:, self.columns[1]], self.second, self.n_second)
 
     def phi(self, X: FloatArray) -> FloatArray:
         return self.bin_phi()[self.codes(X)]
@@ -192,7 +192,8 @@ class PairPart:
         return np.logical_and.outer(first, np.arange(self.n_second) < self.n_second - 1).ravel()
 
 
-def _cell(x: FloatArray, thresholds: FloatArray | None, n_cells: int) -> IntArray:
+def cell_of(x: FloatArray, thresholds: FloatArray | None, n_cells: int) -> IntArray:
+    """The cell of each value along one side of a pair; the last for missing and unseen ones."""
     if thresholds is not None:
         return np.where(np.isnan(x), n_cells - 1, np.searchsorted(thresholds, x, "right"))
     return np.where((x >= 0) & (x < n_cells - 1), x, n_cells - 1).astype(np.intp)

@@ -3,6 +3,7 @@
 cells                raw cells to encoded rows and back
 column_terms         a model folded into one term per raw column
 additive_form        planes as sums of shapes over columns; shapes
+pair_grids           the pair terms of a model on common cells of each column
 contributions        the part of a margin that each column adds; shapley for Fourier lifts
 effects              ``effects``: a curve for each column and class, with bands
 effect_facts, effect_reader, effect_bands   its facts, how they are made, how sure they are

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from geomix.explain.column_terms import (
     linear_terms,
     spline_terms,
 )
+from geomix.explain.pair_grids import PairGrids, pair_grids
 from geomix.explain.shapes import LevelShape, NumberShape, Shape
 from geomix.model import GeometricMixture
 from geomix.table.schema import Column
@@ -49,6 +50,11 @@ class Additive:
     planes: Planes
     sharpness: float
     temperature: float
+
+    @cached_property
+    def grids(self) -> PairGrids:
+        """The pair terms on common cells of each column."""
+        return pair_grids(self.pairs)
 
     def scores(self, encoded: FloatArray) -> FloatArray:
         """z, (n, P)."""
@@ -121,14 +127,6 @@ def additive(model: GeometricMixture) -> Additive:
         terms = list(linear_terms(model, model.planes.weights))
     shapes = _shapes(model_schema(model).columns, terms, model.planes.n_planes)
     return Additive(shapes, pairs, model.planes, model.sharpness, model.temperature)
-
-
-def pairless(model: GeometricMixture) -> Additive:
-    """The additive form of a model without pair terms; ``NoShapes`` if it has some."""
-    form = additive(model)
-    if form.pairs:
-        raise NoShapes("A spline lift with pairs of columns has no exact geometry; fit without.")
-    return form
 
 
 def _shapes(columns: Iterable[Column], terms: list[ColumnTerm], n_planes: int) -> tuple[Shape, ...]:

@@ -1,15 +1,18 @@
 """Exact geometry of a model: decision boundaries, distances to them, and rules.
 
 Everything here works on the additive form of a model (``explain/additive_form.py``): exact for
-linear models, exact or with proved bounds for spline models and ensembles. Fourier models raise
-``NoShapes``, except in ``rules``, which needs predictions only. Solvers are SciPy's.
+linear models, exact or with proved bounds for spline models (with pairs too) and ensembles.
+Fourier models raise ``NoShapes``, except in ``rules``, which needs predictions only. Solvers are
+SciPy's.
 
     projection       the nearest point of a polyhedron
     constraints      which cells of a row may change
+    elimination      the smallest sum of small tables: the best cells of columns linked by pairs
     moves            the changes of a row as a table of segments
     search           search for cheap changes; refinement makes them exact
     bounds           proved lower bounds of the distance to another class
-    counterfactual   the nearest row of another class
+    counterfactual   the nearest row of another class; its answers
+    task, nearest    the search for one class; tightening improves its row; several for more answers
     steps, options   the values that columns may take; branch_and_bound chooses among them
     certificate      radius without a change of the prediction; column_radius for curves
     intervals        probability intervals under measurement errors

@@ -1,16 +1,18 @@
 """Proved lower bounds of the distance from a row to the nearest row of another class.
 
-By columns, for every additive model. With dF_p = z_p(x') - z_p(x), a soft-OR changes by at most
-its largest and at least its smallest dF_p, and an ensemble's mean by the mean of those. Hence
+By columns, for every additive model. With dz = z(x') - z(x), a soft-OR rises by at most its largest
+dz_m. It is convex, so it rises by at least its tangent a . dz, where a are the responsibilities at
+x. Hence a row x' has the target t instead of the rival c only if, for some plane m of t,
 
-    margin(x') <= margin(x) + sum_j v_j(x'_j),
-    v_j = mean over members of max_{p of the target} dF_pj
-          - mean over members of min_{q of a rival} dF_qj
+    sum_j v_j(x'_j) + sum_{j,k} v_jk(x'_j, x'_k) >= - margin(x),      v = dF_m - a . dF_c
 
-so every row of the target class has sum_j v_j >= - margin(x). v_j is convex on each segment and
-lies below its chord. The least cost with sum_j v_j >= need is bounded by Lagrange duality: for
-every l >= 0 it is at least  l need + sum_j min_t (cost_j(t) - l v_j(t)). With one plane per class
-v_j is exact, and so is the bound of a linear model.
+with one term v_j per column and one v_jk per pair of columns. The terms are exact, and linear on
+each segment of a column. (Of an ensemble's target, the mean over members of max_m dF_m takes the
+place of dF_m, column by column; it is convex on each segment and lies below its chord.) The least
+cost with a gain of at least need is bounded by Lagrange duality: for every l >= 0 it is at least
+l need + min over x' of (cost - l gain), which is a sum over columns, or a small elimination where
+columns are linked by pairs (``moves.py``). With one plane per class v is exact, and so is the bound
+of a linear model.
 
 By planes, for linear models without an ensemble: 0 <= s_c - max_m z_cm <= log(M_c) / k. Where the
 soft model predicts class c, some plane m of c therefore has z_cm + log(M_c) / k >= z_q for every
@@ -22,15 +24,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomix.arrays import FloatArray
+from geomix.arrays import FloatArray, IntArray
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import Additive
 from geomix.explain.shapes import NumberShape
-from geomix.geometry.moves import FAR, Moves
+from geomix.geometry.moves import FAR, Gains, Moves
 from geomix.geometry.projection import Nearest, nearest_point
 from geomix.geometry.search import Aim
 
-STEPS = 40  # bisections of the multiplier; 40 halve it to 1e-12
+# Multipliers tried first; each further step halves the interval (of a factor of ten) that holds the
+# best one. The bound is flat there: 16 halvings leave a relative error of 1e-9.
+MULTIPLIERS = np.geomspace(1e-3, 1e6, 10)
+HALVINGS = 16
+REACHES = (1.5, 3.0, 1e9)  # R, as multiples of the largest r within which nothing changes
+COARSE, COARSEST = 0.02, 0.3  # relative errors of that r
+MOST_HALVINGS = 50
 ROUNDING = 1e-9  # relative rounding error of a margin, which is a difference of sums
 
 
@@ -44,57 +52,139 @@ def member_extreme(planes: Planes, F: FloatArray, code: int, *, largest: bool) -
 
 def bound_by_columns(moves: Moves, aim: Aim, norm: float) -> float:
     """A lower bound of the distance; infinite where the target is proved unreachable."""
-    margins = aim.margins(moves.form, moves.Z)
-    rivals = [k for k in np.argsort(margins)[:2] if margins[k] < aim.lead]
-    bounds = (bound_against(moves, aim.target, int(k), norm, aim.lead) for k in rivals)
+    bounds = (dual_bound(moves, aim.target, k, norm, aim.lead) for k in _leading(moves, aim))
     return max(bounds, default=0.0)
 
 
-def bound_against(moves: Moves, target: int, rival: int, norm: float, lead: float = 0.0) -> float:
-    """Bound of the distance to rows where the target's score leads one rival's by ``lead``."""
-    planes = moves.form.planes
-    need = lead - float(Aim(target, 0.0).margins(moves.form, moves.Z)[rival])
-    need -= ROUNDING * (1.0 + abs(need))
+def reach_by_columns(moves: Moves, aim: Aim, norm: float) -> float:
+    """As ``bound_by_columns``, without duality: a coarse bound, where pairs link columns."""
+    bounds = (
+        proved_reach(moves, aim.target, k, aim.lead, norm, COARSEST) for k in _leading(moves, aim)
+    )
+    return max(bounds, default=0.0)
+
+
+def _leading(moves: Moves, aim: Aim) -> list[int]:
+    """The two strongest rivals that the target does not lead by enough."""
+    margins = aim.margins(moves.form, moves.Z)
+    return [int(k) for k in np.argsort(margins)[:2] if margins[k] < aim.lead]
+
+
+def bound_by_reach(moves: Moves, target: int, rival: int, norm: float, lead: float = 0.0) -> float:
+    """The best bound by duality among the changes of at most R in every column, for a few R.
+
+    A change is either among them or longer than R. Fewer changes have a tighter bound, above all
+    where pairs link columns.
+    """
+    found = proved_reach(moves, target, rival, lead, norm, COARSE)
+    if not 0.0 < found < FAR:
+        return found
+    for R in (found * times for times in REACHES):
+        some = moves.within(R, norm)
+        found = max(found, min(R, dual_bound(some, target, rival, norm, lead)))
+    return found
+
+
+def proved_reach(
+    moves: Moves, target: int, rival: int, lead: float, norm: float, close: float
+) -> float:
+    """The largest r, up to a relative error ``close``, such that no change of at most r in every
+    column reaches the target; infinite where none does at all."""
+    need = _need(moves, target, rival, lead)
     if need <= 0.0:
         return 0.0
-    v = member_extreme(planes, moves.F, target, largest=True)
-    v = v - member_extreme(planes, moves.F, rival, largest=False)
-    starts = moves.column_start[:-1]
-    most = np.maximum.reduceat(np.maximum(v[moves.at_a], v[moves.at_b]), starts).sum()
-    reaches_far = bool((np.abs(moves.t_b) >= FAR).any() or (np.abs(moves.t_a) >= FAR).any())
-    if most < need:
-        return FAR if reaches_far else np.inf
-
-    def dual(multiplier: float) -> tuple[float, float]:
-        """Value of the bound, and the gain that is still missing."""
-        change = moves.cheapest(v, multiplier, norm)
-        a, b = moves.at_a[change.segments], moves.at_b[change.segments]
-        part = (change.t - moves.t_a[change.segments]) / moves.safe_width[change.segments]
-        gained = float(((1.0 - part) * v[a] + part * v[b]).sum())
-        cost = float(moves.c0[change.segments].sum())
-        cost += float(change.t @ change.t) if norm == 2.0 else float(np.abs(change.t).sum())
-        return cost + multiplier * (need - gained), need - gained
-
-    low, high = 0.0, 1e-3
-    best, missing = dual(high)
-    while missing > 0.0 and high < 1e12:
-        low, high = high, 4.0 * high
-        value, missing = dual(high)
-        best = max(best, value)
-    for _ in range(STEPS):
-        if high - low <= 1e-6 * high:
+    if _most(moves, target, rival) < need:
+        return FAR if moves.reaches_far else np.inf
+    low, high = moves.least_reach(norm), FAR
+    for _ in range(MOST_HALVINGS):
+        # Geometric means first: radii lie many powers of ten below the largest.
+        middle = np.sqrt(low * high) if low > 0.0 else high / 16.0
+        is_proved = _most(moves.within(middle, norm), target, rival) < need
+        low, high = (middle, high) if is_proved else (low, middle)
+        if high - low <= close * high:
             break
-        middle = (low + high) / 2.0
-        value, missing = dual(middle)
-        best = max(best, value)
-        low, high = (middle, high) if missing > 0.0 else (low, middle)
-    bound = max(best, 0.0) * (1.0 - 1e-9)
+    return low
+
+
+def _need(moves: Moves, target: int, rival: int, lead: float) -> float:
+    """The gain that the target needs to lead the rival by ``lead``, less its rounding error."""
+    need = lead - float(Aim(target, 0.0).margins(moves.form, moves.Z)[rival])
+    return need - ROUNDING * (1.0 + abs(need))
+
+
+def _most(moves: Moves, target: int, rival: int) -> float:
+    """The largest gain of the target over the rival."""
+    return float(moves.most(target_gains(moves, target, rival)).max())
+
+
+def dual_bound(moves: Moves, target: int, rival: int, norm: float, lead: float = 0.0) -> float:
+    """The bound by Lagrange duality, in one step; infinite where the target is out of reach."""
+    need = _need(moves, target, rival, lead)
+    if need <= 0.0:
+        return 0.0
+    gains = target_gains(moves, target, rival)
+    can_reach = moves.most(gains) >= need
+    if not can_reach.any():
+        return FAR if moves.reaches_far else np.inf
+    bound = float(_dual_bounds(moves, gains.take(can_reach), need, norm).min())
+    bound = max(bound, 0.0) * (1.0 - 1e-9)
     return min(float(np.sqrt(bound)) if norm == 2.0 else bound, FAR)
 
 
+def target_gains(moves: Moves, target: int, rival: int) -> Gains:
+    """v of the formula at the top: one gain per plane of the target; of an ensemble, one."""
+    gains, class_of = gains_over(moves, rival)
+    return gains.take(class_of == target)
+
+
+def gains_over(moves: Moves, rival: int) -> tuple[Gains, IntArray]:
+    """The gains of all classes over one of them, and the class of each gain."""
+    form = moves.form
+    planes = form.planes
+    A = planes.pooled(moves.Z[None, :], form.sharpness)[1][0]
+    tangent = moves.gains((A * (planes.class_of == rival))[None, :])
+    if planes.n_members == 1:
+        own, class_of = moves.gains(np.eye(planes.n_planes)), planes.class_of
+    else:
+        every = tuple(_member_largest(planes, one.F) for one in moves.pairs)
+        own, class_of = Gains(_member_largest(planes, moves.F), every), np.arange(planes.n_classes)
+    pairs = tuple(mine - theirs for mine, theirs in zip(own.pairs, tangent.pairs, strict=True))
+    return Gains(own.points - tangent.points, pairs), class_of
+
+
+def _member_largest(planes: Planes, F: FloatArray) -> FloatArray:
+    """Of every class: (..., P) -> (C, ...)."""
+    flat = F.reshape(-1, F.shape[-1])
+    every = [member_extreme(planes, flat, c, largest=True) for c in range(planes.n_classes)]
+    return np.stack(every).reshape(-1, *F.shape[:-1])
+
+
+def _dual_bounds(moves: Moves, gains: Gains, need: float, norm: float) -> FloatArray:
+    """(B,) lower bounds of the cost, in powers of the norm, of a gain of ``need``."""
+    n, m = len(gains.points), len(MULTIPLIERS)
+    repeated = gains.take(np.repeat(np.arange(n), m))
+    tried = np.tile(MULTIPLIERS, n)
+    value, gained = moves.relaxed(repeated, tried, norm)
+    value, gained = (value + tried * need).reshape(n, m), gained.reshape(n, m)
+    best = value.max(axis=1)
+    # The bound is concave in l. It rises while the gain is too small.
+    n_small = (gained < need).sum(axis=1)
+    low = np.where(n_small > 0, MULTIPLIERS[np.maximum(n_small - 1, 0)], 0.0)
+    high = MULTIPLIERS[np.minimum(n_small, m - 1)]
+    for _ in range(HALVINGS):
+        middle = np.where(low > 0.0, np.sqrt(low * high), high / 2.0)
+        value, gained = moves.relaxed(gains, middle, norm)
+        best = np.maximum(best, value + middle * need)
+        is_small = gained < need
+        low, high = np.where(is_small, middle, low), np.where(is_small, high, middle)
+    return best
+
+
 def straight_slopes(form: Additive) -> FloatArray | None:
-    """(P, n_columns) slopes in the columns' own units where all numbers are lines; else None.
-    Zero for categories."""
+    """(P, n_columns) slopes in the columns' own units where all numbers are lines and there are no
+    pairs; else None. Zero for categories."""
+    if form.pairs:
+        return None
     slopes = np.zeros((form.planes.n_planes, len(form.shapes)))
     for j, shape in enumerate(form.shapes):
         if not isinstance(shape, NumberShape):

@@ -3,9 +3,10 @@
 For every row in the box the soft model predicts the class, proved. From an anchor row with margins
 s_c - s_k, a column that stays within its interval takes off at most
 
-    max over the interval of  (largest rise of k's planes) - (smallest rise of c's planes),
+    max over the interval of  (largest rise of k's planes) - (rise of c's tangent),
 
-as in ``bounds.py``, and a box is valid while the sums over columns stay below the margins. Boxes
+as in ``bounds.py``, and a pair of columns takes off at most the same maximum over the cells of both
+intervals. A box is valid while the sums over columns and pairs stay below the margins. Boxes
 grow from a few rows that the plane answers, confident and ordinary ones. Each step widens the box
 where the ratio of added rows (counted in that column) to used-up margin is largest. The box with
 most rows is kept.
@@ -14,6 +15,7 @@ most rows is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,13 +67,19 @@ class _Column:
     """The values of one column in order (knots and the anchor's cell, or levels).
 
     cost : (n_values, n_rivals) what each takes off the margins against the rivals
+    cells : (n_values,) cells of the pairs' grids, zero for a column without pairs
     """
 
     values: FloatArray
     cost: FloatArray
+    cells: IntArray
     anchor: int
     is_category: bool
     outer_is_flat: tuple[bool, bool]
+
+    @property
+    def anchor_cell(self) -> int:
+        return int(self.cells[self.anchor])
 
 
 def proved_boxes(
@@ -105,13 +113,40 @@ def _box_around(
     rivals = np.array([k for k in range(len(model.classes)) if k != code])
     scores = class_scores(form, form.scores(anchor[None, :])[0])
     budget = (scores[code] - scores[rivals]) * (1.0 - ROUNDING) - ROUNDING
-    columns = [_column(form, shape, anchor[shape.column], code, rivals) for shape in form.shapes]
+    falls = _Falls(form, anchor, code, rivals)
+    columns = [_column(falls, shape, anchor[shape.column]) for shape in form.shapes]
     sides = [_Side(one, encoded[:, j]) for j, one in enumerate(columns)]
-    _widen(sides, np.maximum(budget, 0.0))
+    _widen(sides, _pairs(falls, sides), np.maximum(budget, 0.0))
     return _described(model, columns, [side.span for side in sides], encoded, digits)
 
 
-def _column(form: Additive, shape: Any, cell: float, code: int, rivals: IntArray) -> _Column:
+@dataclass(frozen=True, eq=False)
+class _Falls:
+    """What changes of the planes' scores take off the margins of class ``code`` at an anchor."""
+
+    form: Additive
+    anchor: FloatArray
+    code: int
+    rivals: IntArray
+
+    @cached_property
+    def tangent(self) -> FloatArray:
+        """(P,) weights of the tangent of the class's score."""
+        planes = self.form.planes
+        Z = self.form.scores(self.anchor[None, :])
+        A = planes.pooled(Z, self.form.sharpness)[1][0]
+        return A * (planes.class_of == self.code)
+
+    def __call__(self, F: FloatArray) -> FloatArray:
+        """(n, P) changes of the scores -> (n, n_rivals)."""
+        planes, kept = self.form.planes, F @ self.tangent
+        return np.column_stack(
+            [member_extreme(planes, F, int(k), largest=True) - kept for k in self.rivals]
+        )
+
+
+def _column(falls: _Falls, shape: Any, cell: float) -> _Column:
+    cells = falls.form.grids.cells.get(shape.column)
     if isinstance(shape, LevelShape) or np.isnan(cell):
         n_levels = len(shape.levels) if isinstance(shape, LevelShape) else 0
         values = np.arange(n_levels, dtype=float)
@@ -120,18 +155,51 @@ def _column(form: Additive, shape: Any, cell: float, code: int, rivals: IntArray
         anchor = int(np.flatnonzero((values == cell) | (np.isnan(values) & np.isnan(cell)))[0])
         flat = (True, True)
     else:
-        values = np.unique(np.append(shape.knots, cell))
+        cuts = np.empty(0) if cells is None or cells.cuts is None else cells.cuts
+        both_sides = np.append(cuts, np.nextafter(cuts, -np.inf))
+        values = np.unique(np.concatenate([shape.knots, both_sides, [cell]]))
         anchor = int(np.searchsorted(values, cell))
         flat = (not shape.outer[:, 0].any(), not shape.outer[:, 1].any())
     F = shape(values)
-    F = F - F[anchor]
-    down = member_extreme(form.planes, F, code, largest=False)
-    cost = np.column_stack(
-        [member_extreme(form.planes, F, int(k), largest=True) - down for k in rivals]
-    )
     return _Column(
-        values, cost, anchor, isinstance(shape, LevelShape) or bool(np.isnan(cell)), flat
+        values,
+        falls(F - F[anchor]),
+        np.zeros(len(values), dtype=np.intp) if cells is None else cells.of(values),
+        anchor,
+        isinstance(shape, LevelShape) or bool(np.isnan(cell)),
+        flat,
     )
+
+
+def _pairs(falls: _Falls, sides: list[_Side]) -> list[_PairCost]:
+    made = []
+    for grid in falls.form.grids.grids:
+        j, k = grid.columns
+        now = (sides[j].column.anchor_cell, sides[k].column.anchor_cell)
+        F = grid.values - grid.values[now]
+        cost = falls(F.reshape(-1, F.shape[-1])).reshape(*F.shape[:2], -1)
+        made.append(_PairCost((j, k), cost))
+    return made
+
+
+@dataclass(eq=False)
+class _PairCost:
+    """What a pair takes off the margins: cost (n_first, n_second, n_rivals) by cells, and the
+    most over the cells of a growing box."""
+
+    columns: tuple[int, int]
+    cost: FloatArray
+    spent: FloatArray | float = 0.0
+
+    def cost_with(self, j: int, places: list[int], sides: list[_Side]) -> FloatArray:
+        """The most over the box with more values of column j."""
+        cells = []
+        for column in self.columns:
+            side = sides[column]
+            more = places if column == j else []
+            cells.append(np.unique(side.column.cells[[*side.span, *more]]))
+        most: FloatArray = self.cost[np.ix_(*cells)].max(axis=(0, 1))
+        return np.maximum(self.spent, most)
 
 
 class _Side:
@@ -179,9 +247,10 @@ class _Side:
         self.spent = spent
 
 
-def _widen(sides: list[_Side], left: FloatArray) -> None:
+def _widen(sides: list[_Side], pairs: list[_PairCost], left: FloatArray) -> None:
     """Add values step by step, most rows per cost first, until none fits."""
-    offers = [_offers(side) for side in sides]
+    own = [[one for one in pairs if j in one.columns] for j in range(len(sides))]
+    offers = [_offers(j, sides, own[j]) for j in range(len(sides))]
     while True:
         best, choice = -1.0, None
         for j, some in enumerate(offers):
@@ -193,16 +262,26 @@ def _widen(sides: list[_Side], left: FloatArray) -> None:
         if choice is None:
             return
         j, places, extra = choice
-        sides[j].take(places, sides[j].spent + extra)
+        for one in own[j]:
+            one.spent = one.cost_with(j, places, sides)
+        sides[j].take(places, sides[j].cost_with(places))
         left = left - extra
-        offers[j] = _offers(sides[j])
+        for k in {j, *(k for one in own[j] for k in one.columns)}:
+            offers[k] = _offers(k, sides, own[k])
 
 
-def _offers(side: _Side) -> list[tuple[list[int], FloatArray, float]]:
-    return [
-        (places, side.cost_with(places) - side.spent, side.gain_with(places))
-        for places in side.steps()
-    ]
+def _offers(
+    j: int, sides: list[_Side], pairs: list[_PairCost]
+) -> list[tuple[list[int], FloatArray, float]]:
+    """What could be added to a column next: values, their cost in margins, and the rows gained."""
+    side = sides[j]
+    made: list[tuple[list[int], FloatArray, float]] = []
+    for places in side.steps():
+        extra = side.cost_with(places) - side.spent
+        for one in pairs:
+            extra = extra + one.cost_with(j, places, sides) - one.spent
+        made.append((places, extra, side.gain_with(places)))
+    return made
 
 
 def _is_complete(one: _Column, cells: FloatArray) -> bool:

@@ -28,7 +28,7 @@ import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core.pooling import pool
-from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import encoded_rows
 from geomix.geometry.bounds import ROUNDING, plane_programs, soft_slack, straight_slopes
 from geomix.geometry.column_radius import LARGEST_RADIUS, radius_by_columns
@@ -105,7 +105,7 @@ def certify(
         raise ValueError(f"Got norm={norm!r}; expected 1, 2 or inf.")
     if method not in ("fast", "exact"):
         raise ValueError(f"Got method={method!r}; expected 'fast' or 'exact'.")
-    form, p = pairless(model), NORMS[norm]
+    form, p = additive(model), NORMS[norm]
     encoded = encoded_rows(model, X)
     unit = unit_sizes(model, form, scale)
     labels = model.answer("class_scores", encoded).argmax(axis=1)

@@ -55,6 +55,19 @@ class Constraints:
         levels = {j: codes if j in free else [row[j]] for j, codes in self.levels.items()}
         return replace(self, low=low, high=high, levels=levels)
 
+    def within(self, row: FloatArray, r: float) -> Constraints:
+        """The same constraints, for changes that cost at most r in every column. Where a column
+        has to change by more, it has no value left."""
+        near = r * self.scale * (1.0 + 1e-9)
+        low, high = np.fmax(self.low, row - near), np.fmin(self.high, row + near)
+        levels = {
+            j: codes if self.level_cost[j] <= r else [code for code in codes if code == row[j]]
+            for j, codes in self.levels.items()
+            if not np.isnan(row[j])
+        }
+        held = {j: codes for j, codes in self.levels.items() if np.isnan(row[j])}
+        return replace(self, low=low, high=high, levels=levels | held)
+
     @property
     def moves_levels(self) -> bool:
         return any(len(codes) > 1 for codes in self.levels.values())

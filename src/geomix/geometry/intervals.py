@@ -1,23 +1,24 @@
 """Probability intervals under measurement errors: ``probability_intervals``.
 
-p_c = 1 / (1 + sum_k exp(S_k - S_c)). Within a box of errors e, S_k - S_c grows by at most the
-maximum over the planes of both of sum_j max over |d_j| <= e_j of the difference of what column j
-adds (proof in ``bounds.py``). Exact for one plane per class and two classes.
+p_c = 1 / (1 + sum_k exp(S_k - S_c)). Within a box of errors, S_k - S_c grows by at most the largest
+gain of class k over class c (``bounds.py``): a maximum over sums of columns and pairs of columns,
+each at an end of one of its segments. Exact for one plane per class and two classes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray
-from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import column_place, encoded_rows
-from geomix.explain.shapes import NumberShape
-from geomix.geometry.bounds import ROUNDING, member_extreme, straight_slopes
+from geomix.geometry.bounds import ROUNDING, gains_over, straight_slopes
+from geomix.geometry.column_radius import numbers_free
+from geomix.geometry.moves import moves_of
 from geomix.geometry.search import class_scores
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
@@ -79,7 +80,7 @@ def probability_intervals(
     """Bounds of every probability if each named column may be wrong by up to its error, in its
     own units, all at the same time.
     """
-    form = pairless(model)
+    form = additive(model)
     encoded = encoded_rows(model, X)
     box = _box(model, form, errors)
     P = model.answer("predict_proba", encoded)
@@ -128,14 +129,13 @@ def _growth(form: Additive, row: FloatArray, box: FloatArray) -> FloatArray:
         by_row = np.maximum.reduceat(between, starts, axis=0)
         most: FloatArray = np.maximum.reduceat(by_row, starts, axis=1)
         return most
-    for j in np.flatnonzero((box > 0.0) & ~np.isnan(row)):
-        shape = form.shapes[j]
-        assert isinstance(shape, NumberShape)
-        inner = shape.knots[np.abs(shape.knots - row[j]) < box[j]]
-        F = shape(np.concatenate([[row[j]], inner, [row[j] - box[j], row[j] + box[j]]]))
-        F -= F[0]
-        up = np.stack([member_extreme(planes, F, c, largest=True) for c in range(n_classes)])
-        down = np.stack([member_extreme(planes, F, c, largest=False) for c in range(n_classes)])
-        # F is zero at the row itself, so the maximum is at least zero.
-        grow += (up[None] - down[:, None]).max(axis=2)
+    if not (box > 0.0).any():
+        return grow
+    size = np.where(np.isnan(row), 0.0, box)
+    free = numbers_free(form, row, np.ones(len(row)))
+    moves = moves_of(form, row, replace(free, low=row - size, high=row + size))
+    for c in range(n_classes):
+        gains, class_of = gains_over(moves, c)
+        np.maximum.at(grow[c], class_of, moves.most(gains))
+    np.fill_diagonal(grow, 0.0)
     return grow

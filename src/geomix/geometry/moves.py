@@ -8,11 +8,16 @@ every point and a multiplier l, the cheapest change of every column by itself,
     min over t of  cost(t) - l h(t),
 
 has a closed form on every segment, so one l costs one pass over the table.
+
+Columns in pairs are cut at the pairs' thresholds too. The segments of one cell are a group, a pair
+adds a constant for each two groups, and the cheapest groups of all columns together are found by
+elimination (``elimination.py``). A column without pairs is one group.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,10 +25,32 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.explain.additive_form import Additive
+from geomix.explain.pair_grids import Cells
 from geomix.explain.shapes import NumberShape
 from geomix.geometry.constraints import Constraints
+from geomix.geometry.elimination import Table, smallest
 
 FAR = 1e4  # a straight line is searched up to this many standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class PairMoves:
+    """columns : two;  F : (n_first, n_second, P) what two groups, counted within their columns,
+    add to the planes' scores against the row as it is."""
+
+    columns: tuple[int, int]
+    F: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """B gains of changes. points : (B, n_points);  pairs : (B, n_first, n_second) for each pair."""
+
+    points: FloatArray
+    pairs: tuple[FloatArray, ...]
+
+    def take(self, some: Any) -> Gains:
+        return Gains(self.points[some], tuple(one[some] for one in self.pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +63,9 @@ class Moves:
     c0 : (n_segments,) fixed cost of a segment (of another level)
     column_start : (n_columns + 1,) first segment of each column
     cell_low, cell_high : (n_segments,) ends of the linear piece that contains the segment
+    group_of : (n_segments,) group of each segment, ascending
+    group_start : (n_columns + 1,) first group of each column
+    pairs : what two groups add together
     Z : (P,) scores of the row as it is;  row : (n_columns,) encoded
     """
 
@@ -52,6 +82,9 @@ class Moves:
     column_start: IntArray
     cell_low: FloatArray
     cell_high: FloatArray
+    group_of: IntArray
+    group_start: IntArray
+    pairs: tuple[PairMoves, ...]
     scale: FloatArray
 
     @cached_property
@@ -70,34 +103,172 @@ class Moves:
     def column_of(self) -> IntArray:
         return np.repeat(np.arange(len(self.column_start) - 1), np.diff(self.column_start))
 
+    @property
+    def reaches_far(self) -> bool:
+        """Whether a straight line is cut off at ``FAR``."""
+        return bool((np.abs(self.t_b) >= FAR).any() or (np.abs(self.t_a) >= FAR).any())
+
+    def least_reach(self, norm: float) -> float:
+        """The largest change of a column that the constraints require."""
+        near = np.maximum(np.maximum(self.t_a, -self.t_b), 0.0) + self.c0 ** (1.0 / norm)
+        return float(np.minimum.reduceat(near, self.column_start[:-1]).max(initial=0.0))
+
     def slopes(self, segments: IntArray) -> FloatArray:
         """(n, P) rise of the planes' scores per unit of t."""
         rise = self.F[self.at_b[segments]] - self.F[self.at_a[segments]]
         slopes: FloatArray = rise / self.safe_width[segments, None]
         return slopes
 
-    def cheapest(self, h: FloatArray, multiplier: float, norm: float) -> Change:
-        """Every column's cheapest change at one multiplier; h : (n_points,) gain of a point."""
-        h_a, h_b = h[self.at_a], h[self.at_b]
-        slope = (h_b - h_a) / self.safe_width
+    @cached_property
+    def _first_in_group(self) -> IntArray:
+        return np.searchsorted(self.group_of, np.arange(self.group_start[-1]))
+
+    def gains(self, D: FloatArray) -> Gains:
+        """The gains of weights D of the planes, (B, P)."""
+        pairs = tuple(np.moveaxis(one.F @ D.T, -1, 0) for one in self.pairs)
+        return Gains(D @ self.F.T, pairs)
+
+    def stay(self) -> Change:
+        """The cheapest change of all: none, where the constraints allow that."""
+        return self.cheapest(self.gains(np.zeros((1, len(self.Z)))), 0.0, 2.0)
+
+    def cheapest(self, gains: Gains, multiplier: float, norm: float) -> Change:
+        """The cheapest change of all columns at one multiplier, for one gain."""
+        found = self._relaxed(gains, np.array([multiplier]), norm)
+        return Change(found.segments[0], found.t[0])
+
+    def relaxed(
+        self, gains: Gains, multipliers: FloatArray, norm: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """(B,) min of cost - l gain (or a lower bound), and (B,) the gain there."""
+        found = self._relaxed(gains, multipliers, norm)
+        return found.value, self._gained(gains, found)
+
+    def most(self, gains: Gains) -> FloatArray:
+        """(B,) the largest gain of any change, or an upper bound of it."""
+        largest = np.maximum(gains.points[:, self.at_a], gains.points[:, self.at_b])
+        by_group = np.maximum.reduceat(largest, self._first_in_group, axis=1)
+        value, _ = self._best_groups(-by_group, [-one for one in gains.pairs])
+        return -value
+
+    def within(self, r: float, norm: float = 2.0) -> Moves:
+        """Only the changes of at most r in every column, of which each must have one."""
+        t_a, t_b = np.maximum(self.t_a, -r), np.minimum(self.t_b, r)
+        kept = np.flatnonzero((t_a <= t_b) & (self.c0 <= r**norm))
+        t_a, t_b, column = t_a[kept], t_b[kept], self.column_of[kept]
+        F_a, value_a = self._at(kept, t_a)
+        F_b, value_b = self._at(kept, t_b)
+        groups, group_of = np.unique(self.group_of[kept], return_inverse=True)
+        group_start = np.searchsorted(groups, self.group_start)
+        places = [
+            groups[first:end] - start
+            for first, end, start in zip(
+                group_start[:-1], group_start[1:], self.group_start[:-1], strict=True
+            )
+        ]
+        at = np.arange(len(kept))
+        return replace(
+            self,
+            F=np.concatenate([F_a, F_b]),
+            values=np.concatenate([value_a, value_b]),
+            at_a=at,
+            at_b=at + len(kept),
+            t_a=t_a,
+            t_b=t_b,
+            c0=self.c0[kept],
+            column_start=np.searchsorted(column, np.arange(len(self.row) + 1)),
+            cell_low=np.maximum(self.cell_low[kept], -r),
+            cell_high=np.minimum(self.cell_high[kept], r),
+            group_of=group_of,
+            group_start=group_start,
+            pairs=tuple(
+                PairMoves(one.columns, one.F[np.ix_(*(places[j] for j in one.columns))])
+                for one in self.pairs
+            ),
+        )
+
+    def _at(self, segments: IntArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What a change t in each of some segments adds, (n, P), and the cell, (n,)."""
+        a, b = self.at_a[segments], self.at_b[segments]
+        part = (t - self.t_a[segments]) / self.safe_width[segments]
+        F = self.F[a] + part[:, None] * (self.F[b] - self.F[a])
+        column = self.column_of[segments]
+        value = self.row[column] + t * self.scale[column]
+        value = np.where(t == self.t_b[segments], self.values[b], value)
+        return F, np.where(t == self.t_a[segments], self.values[a], value)
+
+    def _relaxed(self, gains: Gains, multipliers: FloatArray, norm: float) -> _Relaxed:
+        h_a, h_b = gains.points[:, self.at_a], gains.points[:, self.at_b]
+        l_ = multipliers[:, None]
+        t: FloatArray
+        value: FloatArray
         if norm == 2.0:
-            t = np.clip(0.5 * multiplier * slope, self.t_a, self.t_b)
-            value = self.c0 + t * t - multiplier * (h_a + slope * (t - self.t_a))
+            slope = (h_b - h_a) / self.safe_width
+            t = np.clip(0.5 * l_ * slope, self.t_a, self.t_b)
+            value = self.c0 + t * t - l_ * (h_a + slope * (t - self.t_a))
         else:
-            value_a = np.abs(self.t_a) - multiplier * h_a
-            value_b = np.abs(self.t_b) - multiplier * h_b
+            value_a, value_b = np.abs(self.t_a) - l_ * h_a, np.abs(self.t_b) - l_ * h_b
             t = np.where(value_a <= value_b, self.t_a, self.t_b)
             value = self.c0 + np.minimum(value_a, value_b)
-        best = np.minimum.reduceat(value, self.column_start[:-1])
-        hits = np.flatnonzero(value == best[self.column_of])
-        segments = hits[np.searchsorted(self.column_of[hits], self.columns)]
-        return Change(segments, t[segments])
+        by_group = np.minimum.reduceat(value, self._first_in_group, axis=1)
+        scaled = [-multipliers[:, None, None] * one for one in gains.pairs]
+        total, groups = self._best_groups(by_group, scaled)
+        segments = self._segments(value, by_group, groups)
+        rows = np.arange(len(value))[:, None]
+        return _Relaxed(total, groups, segments, t[rows, segments])
+
+    def _best_groups(
+        self, by_group: FloatArray, pairs: Sequence[FloatArray]
+    ) -> tuple[FloatArray, IntArray]:
+        """The least sum over one group per column and pairs, (B,), and the groups, (B, n)."""
+        n = len(self.group_start) - 1
+        groups = np.repeat(self.group_start[None, :-1], len(by_group), axis=0)
+        if not pairs:
+            return by_group.sum(axis=1), groups
+        linked = sorted({j for one in self.pairs for j in one.columns})
+        alone = np.delete(np.arange(n), linked)
+        tables = [
+            Table((j,), by_group[:, self.group_start[j] : self.group_start[j + 1]]) for j in linked
+        ]
+        tables += [
+            Table(one.columns, values) for one, values in zip(self.pairs, pairs, strict=True)
+        ]
+        found = smallest(tables)
+        for j in linked:
+            groups[:, j] += found.cells[j]
+        return found.value + by_group[:, self.group_start[alone]].sum(axis=1), groups
+
+    def _segments(self, value: FloatArray, by_group: FloatArray, groups: IntArray) -> IntArray:
+        """(B, n_columns) the first segment with the least value of each chosen group."""
+        n_rows, n_segments = value.shape
+        hits = np.flatnonzero(value == by_group[:, self.group_of])
+        row, segment = np.divmod(hits, n_segments)
+        n_groups = by_group.shape[1]
+        wanted = groups + n_groups * np.arange(n_rows)[:, None]
+        found: IntArray = segment[np.searchsorted(row * n_groups + self.group_of[segment], wanted)]
+        return found
+
+    def _gained(self, gains: Gains, found: _Relaxed) -> FloatArray:
+        segments, rows = found.segments, np.arange(len(found.t))
+        h_a = gains.points[rows[:, None], self.at_a[segments]]
+        h_b = gains.points[rows[:, None], self.at_b[segments]]
+        part = (found.t - self.t_a[segments]) / self.safe_width[segments]
+        gained: FloatArray = ((1.0 - part) * h_a + part * h_b).sum(axis=1)
+        places = found.groups - self.group_start[:-1]
+        for one, values in zip(self.pairs, gains.pairs, strict=True):
+            j, k = one.columns
+            gained = gained + values[rows, places[:, j], places[:, k]]
+        return gained
 
     def scores(self, change: Change) -> FloatArray:
         """(P,) plane scores after a change."""
         a, b = self.at_a[change.segments], self.at_b[change.segments]
         part = (change.t - self.t_a[change.segments]) / self.safe_width[change.segments]
         scores: FloatArray = self.Z + (1.0 - part) @ self.F[a] + part @ self.F[b]
+        places = self.group_of[change.segments] - self.group_start[:-1]
+        for one in self.pairs:
+            j, k = one.columns
+            scores = scores + one.F[places[j], places[k]]
         return scores
 
     def cost(self, change: Change, norm: float) -> float:
@@ -117,7 +288,19 @@ class Moves:
         # The ends of a segment are exact cells: a knot, a limit or a level.
         moved = np.where((change.t == t_a) & (t_a != 0.0), self.values[a], moved)
         moved = np.where((change.t == t_b) & (t_b != 0.0), self.values[b], moved)
+        # Rounding may not leave the segment, beyond whose end a pair may have another value.
+        moved = np.clip(moved, self.values[a], self.values[b])
         return np.where(self.c0[change.segments] > 0.0, self.values[a], moved)
+
+
+@dataclass(frozen=True, eq=False)
+class _Relaxed:
+    """value : (B,);  groups, segments, t : (B, n_columns)."""
+
+    value: FloatArray
+    groups: IntArray
+    segments: IntArray
+    t: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +314,15 @@ class Change:
 def moves_of(form: Additive, row: FloatArray, free: Constraints, norm: float = 2.0) -> Moves:
     """The table of all changes of a row."""
     Z = form.scores(row[None, :])[0]
-    made = [_column(form, shape, row, free, norm) for shape in form.shapes]
+    cells = form.grids.cells
+    made = [_column(shape, row, free, norm, cells.get(shape.column)) for shape in form.shapes]
     starts = np.concatenate([[0], np.cumsum([len(one["values"]) for one in made])])
     column_start = np.concatenate([[0], np.cumsum([len(one["at_a"]) for one in made])])
+    # A group is the segments of one cell; columns without pairs have one.
+    changes = [np.flatnonzero(np.diff(one["cell"], prepend=one["cell"][0] - 1)) for one in made]
+    group_start = np.concatenate([[0], np.cumsum([len(one) for one in changes])])
+    first = np.concatenate([one + at for one, at in zip(changes, column_start[:-1], strict=True)])
+    present = [one["cell"][at] for one, at in zip(made, changes, strict=True)]
 
     def joined(name: str) -> Any:
         return np.concatenate([one[name] for one in made])
@@ -153,12 +342,36 @@ def moves_of(form: Additive, row: FloatArray, free: Constraints, norm: float = 2
         column_start,
         joined("cell_low"),
         joined("cell_high"),
+        np.repeat(np.arange(len(first)), np.diff(np.append(first, column_start[-1]))),
+        group_start,
+        _pair_moves(form, row, present),
         free.scale,
     )
 
 
+def _pair_moves(form: Additive, row: FloatArray, present: list[IntArray]) -> tuple[PairMoves, ...]:
+    """Pairs of which a column may leave its cell; present : the cells of each column's groups."""
+    made = []
+    for grid in form.grids.grids:
+        j, k = grid.columns
+        if len(present[j]) == len(present[k]) == 1 and _is_there(form, row, present, (j, k)):
+            continue
+        now = tuple(int(form.grids.cells[i].of(row[i : i + 1])[0]) for i in (j, k))
+        F = grid.values[np.ix_(present[j], present[k])] - grid.values[now]
+        made.append(PairMoves((j, k), F))
+    return tuple(made)
+
+
+def _is_there(
+    form: Additive, row: FloatArray, present: list[IntArray], columns: tuple[int, int]
+) -> bool:
+    """Whether the only cells that two columns may have are those of the row."""
+    cells = form.grids.cells
+    return all(cells[j].of(row[j : j + 1])[0] == present[j][0] for j in columns)
+
+
 def _column(
-    form: Additive, shape: Any, row: FloatArray, free: Constraints, norm: float
+    shape: Any, row: FloatArray, free: Constraints, norm: float, cells: Cells | None
 ) -> dict[str, Any]:
     j = shape.column
     if not isinstance(shape, NumberShape) or np.isnan(row[j]):
@@ -176,16 +389,18 @@ def _column(
             "c0": np.where((codes == row[j]) | np.isnan(codes), 0.0, free.level_cost[j] ** norm),
             "cell_low": nothing,
             "cell_high": nothing,
+            "cell": np.zeros(len(codes), dtype=np.intp) if cells is None else cells.of(codes),
         }
     low, high, scale = free.low[j], free.high[j], free.scale[j]
-    values = _points(shape, row[j], low, high, scale)
+    values = _points(shape, row[j], low, high, scale, cells)
     adds = shape(np.append(values, row[j]))
     t = (values - row[j]) / scale
-    a = np.arange(max(len(values) - 1, 1))
-    b = np.minimum(a + 1, len(values) - 1)
+    cell = np.zeros(len(values), dtype=np.intp) if cells is None else cells.of(values)
+    a, b = _segment_ends(cell)
     piece = np.searchsorted(shape.knots, values[a] / 2.0 + values[b] / 2.0, "right")
     if len(shape.knots) == 1 and (shape.outer[:, 0] == shape.outer[:, 1]).all():
         piece[:] = 0
+    piece = piece + (len(shape.knots) + 1) * cell[a]
     first = np.searchsorted(piece, piece, "left")
     last = np.searchsorted(piece, piece, "right") - 1
     return {
@@ -198,15 +413,30 @@ def _column(
         "c0": np.zeros(len(a)),
         "cell_low": t[a][first],
         "cell_high": t[b][last],
+        "cell": cell[a],
     }
 
 
-def _points(shape: NumberShape, x: float, low: float, high: float, scale: float) -> FloatArray:
-    """Knots within the limits, the limits, the cell itself, and far ends of straight lines."""
+def _segment_ends(cell: IntArray) -> tuple[IntArray, IntArray]:
+    """Neighbouring points of the same cell; a cell with one point is a segment of no length."""
+    at = np.arange(len(cell))
+    before = np.diff(cell, prepend=-1) != 0
+    after = np.append(before[1:], True)
+    a = at[~after | before]
+    return a, np.where(after[a], a, a + 1)
+
+
+def _points(
+    shape: NumberShape, x: float, low: float, high: float, scale: float, cells: Cells | None
+) -> FloatArray:
+    """Knots within the limits, the limits, the cell itself, far ends of straight lines, and both
+    sides of the pairs' thresholds."""
     ends = [x, shape.knots[0], shape.knots[-1]]
     if shape.outer[:, 0].any() or np.isfinite(low):
         ends.append(low if np.isfinite(low) else min(x, shape.knots[0]) - FAR * scale)
     if shape.outer[:, 1].any() or np.isfinite(high):
         ends.append(high if np.isfinite(high) else max(x, shape.knots[-1]) + FAR * scale)
     points = np.concatenate([shape.knots, ends])
+    if cells is not None and cells.cuts is not None:
+        points = np.concatenate([points, cells.cuts, np.nextafter(cells.cuts, -np.inf)])
     return np.unique(np.clip(points, low, high))

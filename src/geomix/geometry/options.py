@@ -6,12 +6,13 @@
     other numbers     knots, limits and points between them, as starting values for refinement
 
 Option 0 of every column is the present cell. An option is dropped if a cheaper one is at least as
-good for every plane of the target and no better for every other plane.
+good for every plane of the target and no better for every other plane; of a column in pairs, only
+options of the same cell are compared.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,26 +20,39 @@ import numpy as np
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import Additive
+from geomix.explain.pair_grids import Cells
 from geomix.explain.shapes import NumberShape, Shape
 from geomix.geometry.constraints import Constraints
 
 POINTS = 4  # values between two knots of a continuous curve
+MOST_DECIMALS = 10  # a number with more is not a decimal one
 REACH = 20.0  # standard deviations along a straight line
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
     """values : (k,) encoded cells;  F : (k, P) change of the planes' scores;  cost : (k,) in
-    powers of the norm;  is_complete : whether these are all the values the column may take."""
+    powers of the norm;  cells : (k,) cells of the pairs' grids, zero for a column without pairs
+    is_complete : whether these are all the values the column may take."""
 
     column: int
     values: FloatArray
     F: FloatArray
     cost: FloatArray
+    cells: IntArray
     is_complete: bool
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def take(self, some: IntArray) -> Options:
+        return replace(
+            self,
+            values=self.values[some],
+            F=self.F[some],
+            cost=self.cost[some],
+            cells=self.cells[some],
+        )
 
 
 def column_options(
@@ -47,17 +61,19 @@ def column_options(
     """One entry per column that may change; most : values of a number, more are thinned."""
     made = []
     for j, shape in enumerate(form.shapes):
-        values, is_complete = column_values(shape, row, free, most)
+        cells = form.grids.cells.get(j)
+        values, is_complete = column_values(shape, row, free, most, cells)
         if len(values) == 1 and (values[0] == row[j] or np.isnan(row[j])):
             continue
         F = shape(np.append(values, row[j]))
         cost = free.change_cost(j, values, row[j]) ** norm
-        made.append(Options(j, values, F[:-1] - F[-1], cost, is_complete))
+        at = np.zeros(len(values), dtype=np.intp) if cells is None else cells.of(values)
+        made.append(Options(j, values, F[:-1] - F[-1], cost, at, is_complete))
     return made
 
 
 def column_values(
-    shape: Shape, row: FloatArray, free: Constraints, most: int
+    shape: Shape, row: FloatArray, free: Constraints, most: int, cells: Cells | None = None
 ) -> tuple[FloatArray, bool]:
     """The present cell, then the others, and whether they are all that are allowed."""
     j = shape.column
@@ -72,8 +88,11 @@ def column_values(
     assert isinstance(shape, NumberShape)
     step = free.steps[j]
     low, high = _range(shape, x, free.low[j], free.high[j], free.scale[j])
+    cuts = np.empty(0) if cells is None or cells.cuts is None else cells.cuts
     if step is None:
-        return _first(x, _points(shape, x, low, high, most)), False
+        sides = np.concatenate([cuts, np.nextafter(cuts, -np.inf)])
+        points = np.append(_points(shape, x, low, high, most), sides)
+        return _first(x, points[(points >= low) & (points <= high)]), False
     first, last = int(np.ceil((low - x) / step - 1e-9)), int(np.floor((high - x) / step + 1e-9))
     is_bounded = np.isfinite([free.low[j], free.high[j]]).all() or not shape.outer.any()
     if last - first < most:
@@ -82,16 +101,23 @@ def column_values(
     near = np.arange(max(first, -most // 4), min(last, most // 4) + 1)
     far = np.linspace(first, last, most // 4).round()
     knots = _thinned(np.round((np.clip(shape.knots, low, high) - x) / step), most // 4)
-    chosen = np.unique(np.clip(np.concatenate([near, far, knots]), first, last))
+    # The first and the last value of each cell of the pairs.
+    ends = np.ceil((cuts - x) / step)
+    chosen = np.concatenate([near, far, knots, ends, ends - 1.0])
+    chosen = np.unique(np.clip(chosen, first, last))
     return _first(x, on_grid(x, chosen, step)), False
 
 
 def on_grid(x: float, k: FloatArray, step: float) -> FloatArray:
     """x + k step, without the rounding errors of decimal steps."""
-    decimals = max(0, int(np.ceil(-np.log10(step) - 1e-9))) if step < 1.0 else 0
+    of_x, of_step = _decimals(x), _decimals(step)
     values = x + k * step
-    is_decimal = np.isclose(step, 10.0**-decimals) and x == np.round(x, decimals)
-    return np.round(values, decimals) if is_decimal else values
+    return values if of_x is None or of_step is None else np.round(values, max(of_x, of_step))
+
+
+def _decimals(x: float) -> int | None:
+    """Decimals of a short decimal number; None where it has many."""
+    return next((n for n in range(MOST_DECIMALS) if round(x, n) == x), None)
 
 
 def _first(x: float, values: FloatArray) -> FloatArray:
@@ -123,33 +149,31 @@ def _points(shape: NumberShape, x: float, low: float, high: float, most: int) ->
 
 
 def undominated(options: Options, planes: Planes, target: int) -> Options:
-    """Without options that a cheaper one dominates."""
+    """Without options that a cheaper one of the same cell dominates."""
     own = planes.class_of == target
-    kept: IntArray
-    if own.sum() == 1 and (~own).sum() == 1:
-        gain = (options.F[:, own] - options.F[:, ~own])[:, 0]
-        order = np.lexsort((-gain, options.cost))
-        best = np.maximum.accumulate(np.concatenate([[-np.inf], gain[order][:-1]]))
-        kept = np.sort(order[(gain[order] > best + 1e-12)])
-    else:
-        kept = _pareto(options, own)
+    by_cell = [np.flatnonzero(options.cells == cell) for cell in np.unique(options.cells)]
+    kept = np.concatenate([_best_of(options, some, own) for some in by_cell])
     if options.cost[0] == 0.0 and 0 not in kept:
         kept = np.append(0, kept)
-    return Options(
-        options.column,
-        options.values[kept],
-        options.F[kept],
-        options.cost[kept],
-        options.is_complete,
-    )
+    return options.take(np.sort(kept))
 
 
-def _pareto(options: Options, own: BoolArray) -> IntArray:
-    F = options.F
+def _best_of(options: Options, some: IntArray, own: BoolArray) -> IntArray:
+    """Of some options, those that no other one dominates."""
+    F, cost = options.F[some], options.cost[some]
+    if own.sum() == 1 and (~own).sum() == 1:
+        gain = (F[:, own] - F[:, ~own])[:, 0]
+        order = np.lexsort((-gain, cost))
+        best = np.maximum.accumulate(np.concatenate([[-np.inf], gain[order][:-1]]))
+        return some[order[gain[order] > best + 1e-12]]
+    return some[_pareto(F, cost, own)]
+
+
+def _pareto(F: FloatArray, cost: FloatArray, own: BoolArray) -> IntArray:
     # b dominates a if cost_b <= cost_a and, with d = F_b - F_a, min of own d >= max of other d.
     gap = F[:, None, :] - F[None, :, :]  # [b, a]
     worst, most = gap[..., own].min(axis=2), gap[..., ~own].max(axis=2)
-    cheaper = options.cost[:, None] <= options.cost[None, :]
+    cheaper = cost[:, None] <= cost[None, :]
     is_better = cheaper & (worst >= most)
     np.fill_diagonal(is_better, False)
     # Of equal options the first is kept.

@@ -25,7 +25,7 @@ MOST_REFINED = 3
 
 def best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
     """The cheapest change from several starting points, each refined within its segments."""
-    stay = moves.cheapest(np.zeros(len(moves.values)), 0.0, 2.0)
+    stay = moves.stay()
     if aim.is_met(moves.form, moves.scores(stay)):
         return stay
     best: Change | None = None
@@ -56,7 +56,7 @@ def _from_planes(moves: Moves, aim: Aim, norm: float) -> list[Change]:
     straight = straight_slopes(form)
     if straight is None or (moves.c0 > 0.0).any() or form.planes.n_members > 1:
         return []
-    stay = moves.cheapest(np.zeros(len(moves.values)), 0.0, 2.0)
+    stay = moves.stay()
     slopes = moves.slopes(stay.segments)
     low, high = moves.cell_low[stay.segments], moves.cell_high[stay.segments]
     Z = moves.scores(stay) - stay.t @ slopes
@@ -129,10 +129,11 @@ def _in_segments(
         (whole[free] < moves.t_a[segments[free]]) | (whole[free] > moves.t_b[segments[free]])
     ]:
         first, end = moves.column_start[j : j + 2]
+        same = moves.group_of[first:end] == moves.group_of[segments[j]]
         inside = np.flatnonzero(
-            (moves.t_a[first:end] <= whole[j]) & (whole[j] <= moves.t_b[first:end])
+            same & (moves.t_a[first:end] <= whole[j]) & (whole[j] <= moves.t_b[first:end])
         )
-        found[j] = first + (inside[0] if len(inside) else 0)
+        found[j] = first + inside[0] if len(inside) else segments[j]
     return Change(found, whole)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import class_code, class_codes, encoded_rows
 from geomix.explain.local_explanation import plane_places
 from geomix.explain.plane_names import counted_from_one
@@ -159,7 +159,7 @@ def regions(
         raise ValueError(f"Got max_terms={max_terms!r}; expected None or at least 1.")
     if digits < 1:
         raise ValueError(f"Got digits={digits!r}; expected at least 1.")
-    form = pairless(model)
+    form = additive(model)
     encoded = None if X is None else encoded_rows(model, X)
     codes = None if y is None or encoded is None else class_codes(model, y, len(encoded))
     wanted = range(len(model.classes)) if class_ is None else [class_code(model, class_)]

@@ -16,7 +16,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive
-from geomix.geometry.moves import Change, Moves
+from geomix.geometry.moves import Change, Gains, Moves
 
 ROUNDS = 6  # updates of the responsibilities; more gain nothing
 MOST_FAILURES = 8  # rivals that may win in turn before the search gives up
@@ -68,7 +68,7 @@ def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
     n_failed = 0
     for _ in range(ROUNDS + MOST_FAILURES):
         D = A * (class_of == aim.target) - A * mixture[class_of]
-        found = _least_multiplier(moves, aim, norm, moves.F @ D, multiplier)
+        found = _least_multiplier(moves, aim, norm, moves.gains(D[None, :]), multiplier)
         change = found.change
         if not found.is_reached:
             n_failed += 1
@@ -97,11 +97,11 @@ class _Reached(NamedTuple):
     rival: int
 
 
-def _least_multiplier(moves: Moves, aim: Aim, norm: float, h: FloatArray, start: float) -> _Reached:
+def _least_multiplier(moves: Moves, aim: Aim, norm: float, gains: Gains, start: float) -> _Reached:
     """The smallest multiplier, to a hundredth, whose changes reach the target."""
 
     def at(multiplier: float) -> tuple[Change, FloatArray]:
-        change = moves.cheapest(h, multiplier, norm)
+        change = moves.cheapest(gains, multiplier, norm)
         return change, aim.margins(moves.form, moves.scores(change))
 
     low, high, nearest, before = 0.0, start, -np.inf, np.nan

@@ -7,6 +7,9 @@ these bounds keep them apart. They cross at most once where their difference is 
 ``brentq`` finds that root. Otherwise the interval is halved. Beyond the last knot of a straight
 line the search continues in doubling steps until the winner's tangent rises at least as fast as
 every rival's steepest plane.
+
+With the rest of the row fixed, a pair of columns adds a constant between its thresholds: the
+column is cut there too, and a threshold is itself a flip where the predictions beside it differ.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from geomix.arrays import FloatArray
-from geomix.explain.additive_form import Additive, pairless
+from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import column_place, encoded_row, model_schema
 from geomix.explain.shapes import NumberShape
 from geomix.model import GeometricMixture
@@ -93,7 +96,7 @@ def thresholds(model: GeometricMixture, x: Any, column: Any) -> Thresholds:
     >>> len(thresholds(model, X[0], "x2").flips) >= 1
     True
     """
-    form, row = pairless(model), encoded_row(model, x)
+    form, row = additive(model), encoded_row(model, x)
     j = column_place(model, column)
     shape, labels = form.shapes[j], model.classes.tolist()
 
@@ -123,7 +126,7 @@ def thresholds(model: GeometricMixture, x: Any, column: Any) -> Thresholds:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """The classes' scores along one column. base : (P,) scores without that column."""
+    """The classes' scores along one column, the rest of the row fixed."""
 
     form: Additive
     shape: NumberShape
@@ -131,24 +134,41 @@ class _Line:
 
     @property
     def base(self) -> FloatArray:
-        j = self.shape.column
+        """(P,) scores without the column and its pairs."""
         Z = self.form.scores(self.row[None, :])[0]
-        rest: FloatArray = Z - self.shape(self.row[j : j + 1])[0]
+        x = self.row[self.shape.column : self.shape.column + 1]
+        rest: FloatArray = Z - self.shape(x)[0] - self._pairs(x)[0]
         return rest
+
+    @property
+    def cuts(self) -> FloatArray:
+        """Thresholds of the column's pairs."""
+        cells = self.form.grids.cells.get(self.shape.column)
+        return np.empty(0) if cells is None or cells.cuts is None else cells.cuts
+
+    def _pairs(self, x: FloatArray) -> FloatArray:
+        """(n, P) what the column's pairs add at some of its values."""
+        j, grids = self.shape.column, self.form.grids
+        if j not in grids.cells:
+            return np.zeros((len(x), self.form.planes.n_planes))
+        return grids.along(j, self.row)[grids.cells[j].of(x)]
 
     def flips(self) -> tuple[tuple[float, ...], list[int]]:
         """Values where the prediction changes, and the predictions between them (codes)."""
         base, knots = self.base, self.shape.knots
-        roots: list[float] = []
-        for i, (a, b) in enumerate(pairwise(knots)):
-            roots += self._piece(
-                base + self.shape.values[:, i], self._slopes(i + 1), a, a, b
-            ).roots()
+        inner = self.cuts[(self.cuts > knots[0]) & (self.cuts < knots[-1])]
+        points = np.union1d(knots, inner)
+        roots = self.cuts.tolist()
+        Z = base + self.shape(points) + self._pairs(points)
+        for z, (a, b) in zip(Z, pairwise(points), strict=False):
+            slope = self._slopes(int(np.searchsorted(knots, a, "right")))
+            roots += self._piece(z, slope, a, a, b).roots()
         for side, at in ((0, 0), (1, -1)):
             slope = self.shape.outer[:, side]
             if slope.any():
                 sign = 2 * side - 1
-                roots += self._ray(base + self.shape.values[:, at], slope, knots[at], sign)
+                start = base + self.shape.values[:, at] + self._pairs(knots[[at]])[0]
+                roots += self._ray(start, slope, knots[at], sign)
         return self._true_flips(base, np.unique(roots))
 
     def _slopes(self, i: int) -> FloatArray:
@@ -184,7 +204,7 @@ class _Line:
     ) -> tuple[tuple[float, ...], list[int]]:
         """The crossings where the winner changes, evaluated half-way between crossings."""
         probes = _between(roots, self.shape)
-        Z = base + self.shape(probes)
+        Z = base + self.shape(probes) + self._pairs(probes)
         winners = [int(_scores(self.form, z).argmax()) for z in Z]
         flips = [
             float(root)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.explain.additive_form import pairless
+from geomix.explain.additive_form import additive
 from geomix.explain.cells import encoded_row, model_schema
+from geomix.geometry.answers import Counterfactual
 from geomix.geometry.constraints import unit_sizes
-from geomix.geometry.counterfactual import Counterfactual, counterfactual
+from geomix.geometry.counterfactual import counterfactual
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
@@ -117,7 +118,7 @@ class CounterfactualDisplay:
 def _changes(
     model: GeometricMixture, found: Counterfactual, before: FloatArray, after: FloatArray
 ) -> tuple[tuple[str, str, float], ...]:
-    unit = unit_sizes(model, pairless(model), None)
+    unit = unit_sizes(model, additive(model), None)
     made = []
     for name, (old, new) in found.changes.items():
         j = model.columns.index(name)

@@ -88,7 +88,9 @@ class Fold:
         if self.known_pairs is not None:
             return self.known_pairs
         planes, rows = self._probed
-        return strongest_pairs(planes, rows, self.preparation.settings.most_pairs)
+        # A pair of a monotone column would have to keep the order in every cell of its partner.
+        monotone = {one.column for one in self.preparation.directions}
+        return strongest_pairs(planes, rows, self.preparation.settings.most_pairs, monotone)
 
     @cached_property
     def _probed(self) -> tuple[Planes, Rows]:

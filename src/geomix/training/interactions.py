@@ -15,6 +15,7 @@ over the pair would add beyond what one-column tables would.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
@@ -39,15 +40,20 @@ MOST_COLUMNS = 24
 MOST_ROWS = 10_000
 
 
-def strongest_pairs(planes: Planes, rows: Rows, n_pairs: int) -> Pairs:
+def strongest_pairs(
+    planes: Planes, rows: Rows, n_pairs: int, left_out: Container[int] = ()
+) -> Pairs:
     """At most ``n_pairs`` pairs of columns with positive scores, the strongest first.
 
     planes : one per class, trained on ``rows``, which are binned by a spline lift without pairs.
+    left_out : columns that may be in no pair
     """
     X = rows.X
     assert isinstance(X, Binned)
     some = np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).astype(np.intp)
-    parts = np.sort(np.argsort(-part_strengths(planes, rows), kind="stable")[:MOST_COLUMNS])
+    order = np.argsort(-part_strengths(planes, rows), kind="stable").tolist()
+    allowed = [part for part in order if X.lift.column_of[part] not in left_out]
+    parts = np.sort(allowed[:MOST_COLUMNS])
     sample = rows.take(some)
     terms = _newton_terms(planes, sample)
     bins = {int(part): _coarse(X.codes[some, part], sample.weight) for part in parts}

@@ -129,9 +129,7 @@ class Settings:
 
     @property
     def most_pairs(self) -> int:
-        """Most pairs of columns with a table of their own; none beside monotone columns."""
-        if self.is_monotone:
-            return 0
+        """Most pairs of columns with a table of their own."""
         return MOST_PAIRS if self.max_interactions == "auto" else int(self.max_interactions)
 
     @property

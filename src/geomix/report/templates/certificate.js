@@ -2,18 +2,22 @@
 //
 // Distances are Euclidean, in standard deviations of the training rows (`units`); categories and
 // missing cells stay. The radius is a proved lower bound, made as geomix.geometry.certificate does:
-// closed forms where planes are straight. For curves and committees the margin's fall is bounded
-// column by column, and the shortest way to make it fall by the whole margin by Lagrange duality:
-// for every multiplier l >= 0 its square is at least l margin + sum_j min_t (t^2 - l fall_j(t)).
+// closed forms where planes are straight. For curves and ensembles, the margin falls by at most the
+// rise of one plane of the rival less that of the tangent of the predicted class, summed over
+// columns. The shortest way to make it fall by the whole margin is bounded by Lagrange duality: for
+// every multiplier l >= 0 its square is at least l margin + sum_j min_t (t^2 - l fall_j(t)). Among
+// moves of at most R in each column the bound is tighter, and any other move is longer than R.
 
 const ROUNDING = 1e-9; // taken off every margin, relative to its size
 const LARGEST_RADIUS = 1e6;
 const FAR = 1e4; // deviations beyond the knots: no further is looked
 const DUAL_STEPS = 40;
+const COARSE = 0.02; // relative error of the largest r within which no column moves far enough
+const REACHES = [1.5, 3, 1e9]; // R, as multiples of that r
 
-/** The certified radius, or null for a model without one (Fourier, pairs). */
+/** The certified radius, or null where the page has none (Fourier, pairs). */
 function certifiedRadius(model, cells, found, units) {
-  if (!hasPieces(model)) return null;
+  if (model.fourier || hasGrids(model)) return null;
   const straight = model.members === 1 && model.terms.every((term) => term.kind !== "curve");
   const radius = straight
     ? radiusByPlanes(model, cells, found, units)
@@ -74,18 +78,77 @@ function radiusByColumns(model, cells, found, units) {
   found.scores.forEach((score, rival) => {
     if (rival === found.code) return;
     const margin = lessRounding(found.scores[found.code] - score);
-    const columns = terms.map((term) =>
-      [-1, 1].flatMap((sign) =>
-        fallAlong(model, term, cells[term.column], found.code, rival, units[term.column], sign),
+    const ways = risesOf(model, rival).map((rise) =>
+      terms.map((term) =>
+        [-1, 1].flatMap((sign) =>
+          fallAlong(model, term, cells[term.column], found, rise, units[term.column], sign),
+        ),
       ),
     );
-    radius = Math.min(radius, shortestFall(columns, margin));
+    radius = Math.min(radius, radiusAgainst(ways, margin));
   });
   return radius;
 }
 
+/** Upper bounds of the rise of a class's score, of which one holds: the rise of each plane. */
+function risesOf(model, c) {
+  if (model.members > 1) return [(change) => memberLargest(model, change, c)];
+  const planes = range(model.class_start[c], model.class_start[c + 1]);
+  return planes.map((p) => (change) => change[p]);
+}
+
+function range(from, to) {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+/** The best bound of the distance over a few R; ways : columns of segments, one set per rise. */
+function radiusAgainst(ways, margin) {
+  if (margin <= 0) return 0;
+  if (mostOf(ways) < margin) return reachesFar(ways) ? FAR : Infinity;
+  let [low, high] = [0, FAR];
+  for (let i = 0; i < 50 && high - low > COARSE * high; i++) {
+    const middle = low > 0 ? Math.sqrt(low * high) : high / 16;
+    if (mostOf(within(ways, middle)) < margin) low = middle;
+    else high = middle;
+  }
+  let best = low;
+  for (const R of REACHES.map((times) => low * times)) {
+    if (low > 0) best = Math.max(best, Math.min(R, shortestOf(within(ways, R), margin)));
+  }
+  return best;
+}
+
+function mostOf(ways) {
+  return Math.max(...ways.map(largestFall));
+}
+
+/** The most that all columns together take off. */
+function largestFall(columns) {
+  const largest = (segments) => Math.max(...segments.map(({ fall, end }) => Math.max(fall, end)));
+  return columns.reduce((sum, segments) => sum + largest(segments), 0);
+}
+
+function reachesFar(ways) {
+  return ways.some((columns) => columns.some((segments) => segments.some(({ to }) => to >= FAR)));
+}
+
+/** The segments up to a distance R in every column. */
+function within(ways, R) {
+  const cut = (segment) => {
+    if (segment.to <= R) return segment;
+    const end = segment.at(R);
+    return { ...segment, to: R, end, slope: (end - segment.fall) / (R - segment.from || 1) };
+  };
+  const near = (segments) => segments.filter(({ from }) => from <= R).map(cut);
+  return ways.map((columns) => columns.map(near));
+}
+
+function shortestOf(ways, margin) {
+  return Math.min(...ways.map((columns) => shortestFall(columns, margin)));
+}
+
 /** How much moving one column by t to one side may take off the margin: segments of lines. */
-function fallAlong(model, term, x, code, rival, unit, sign) {
+function fallAlong(model, term, x, found, rise, unit, sign) {
   const isCurve = term.kind === "curve";
   const knots = (isCurve ? term.knots : [term.mean]).filter((knot) => sign * knot > sign * x);
   if (sign < 0) knots.reverse();
@@ -108,40 +171,39 @@ function fallAlong(model, term, x, code, rival, unit, sign) {
     changes.push(last.map((change, p) => change + step * term.weights[p]));
     distances.push(distances[distances.length - 1] + FAR);
   }
-  const falls = [zero, ...changes].map(
-    (change) =>
-      memberExtreme(model, change, rival, Math.max) - memberExtreme(model, change, code, Math.min),
-  );
+  const tangent = (change) => {
+    const own = range(model.class_start[found.code], model.class_start[found.code + 1]);
+    return own.reduce((sum, p) => sum + found.shares[p] * change[p], 0);
+  };
+  const fallOf = (change) => rise(change) - tangent(change);
+  const ends = [zero, ...changes];
+  const falls = ends.map(fallOf);
   const stay = { from: 0, to: 0, fall: 0, slope: 0, end: 0 };
   const moved = distances.slice(1).map((to, i) => {
     const from = distances[i];
     const slope = (falls[i + 1] - falls[i]) / (to - from);
-    return { from, to, fall: falls[i], slope, end: falls[i + 1] };
+    const at = (t) => {
+      const part = (t - from) / (to - from);
+      return fallOf(ends[i].map((value, p) => value + part * (ends[i + 1][p] - value)));
+    };
+    return { from, to, fall: falls[i], slope, end: falls[i + 1], at };
   });
   return [stay, ...moved];
 }
 
-/** Mean over members of the largest or smallest number of a class's planes. */
-function memberExtreme(model, numbers, c, choose) {
+/** Mean over members of the largest number of a class's planes. */
+function memberLargest(model, numbers, c) {
   const size = (model.class_start[c + 1] - model.class_start[c]) / model.members;
   let total = 0;
   for (let from = model.class_start[c]; from < model.class_start[c + 1]; from += size) {
-    total += choose(...numbers.slice(from, from + size));
+    total += Math.max(...numbers.slice(from, from + size));
   }
   return total / model.members;
 }
 
 /** A lower bound of the distance at which the columns together take off the margin. */
 function shortestFall(columns, margin) {
-  if (margin <= 0) return 0;
-  const most = columns.reduce(
-    (sum, segments) => sum + Math.max(...segments.map(({ fall, end }) => Math.max(fall, end))),
-    0,
-  );
-  if (most < margin) {
-    const reachesFar = columns.some((segments) => segments.some(({ to }) => to >= FAR));
-    return reachesFar ? FAR : Infinity;
-  }
+  if (largestFall(columns) < margin) return reachesFar([columns]) ? FAR : Infinity;
   let best = 0;
   const missing = (multiplier) => {
     const [value, needed] = dual(columns, margin, multiplier);

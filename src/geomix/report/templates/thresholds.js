@@ -3,50 +3,58 @@
 // Between two knots every plane's score is linear in the column, so every class's score is convex
 // there: below its chord, above its tangents, with a slope between those at the ends. That proves
 // where two classes cannot cross, or cross at most once; otherwise the interval is halved. It is the
-// method of geomix.geometry.thresholds. Models without such pieces (Fourier, pairs) are scanned.
+// method of geomix.geometry.thresholds. A pair of columns adds a constant between its cuts, so the
+// column is cut there too. Models without such pieces (Fourier) are scanned.
 
 const MOST_HALVINGS = 60;
 const MOST_DOUBLINGS = 60;
 const SCAN_POINTS = 96;
 
-/** Whether flips are found exactly: sums over single columns. */
-function hasPieces(model) {
-  return !model.fourier && model.terms.every((term) => term.kind !== "grid");
+/** Whether the model has pairs of columns. */
+function hasGrids(model) {
+  return model.terms.some((term) => term.kind === "grid");
+}
+
+/** Cuts of a number in all pairs that it is in. */
+function cutsOf(model, j) {
+  const grids = model.terms.filter((term) => term.kind === "grid" && term.columns.includes(j));
+  return distinct(grids.flatMap((term) => term.cuts[term.columns.indexOf(j)] ?? []));
 }
 
 /** {flips, codes, isExact}: where the answer changes along column j, and the answers between. */
 function thresholds(model, cells, j, unit, range) {
-  const term = model.terms.find((one) => one.column === j);
-  if (!hasPieces(model)) return scanned(model, cells, j, range);
+  const term = model.terms.find((one) => one.kind !== "grid" && one.column === j);
+  const cuts = cutsOf(model, j);
+  if (model.fourier || (!term && cuts.length)) return scanned(model, cells, j, range);
   if (!term) return { flips: [], codes: [answer(model, cells).code], isExact: true };
   const line = lineAlong(model, cells, j, term);
-  const roots = [];
+  const roots = [...cuts];
   for (let i = 0; i + 1 < line.knots.length; i++) {
-    const [a, b] = [line.knots[i], line.knots[i + 1]];
-    const slope = line.values[i].map((value, p) => (line.values[i + 1][p] - value) / (b - a));
-    roots.push(...rootsOn(model, line.base(i), slope, a, a, b));
+    const [first, last] = [line.knots[i], line.knots[i + 1]];
+    const rise = line.values[i + 1].map((value, p) => value - line.values[i][p]);
+    const slope = rise.map((one) => one / (last - first));
+    const points = [first, ...cuts.filter((cut) => first < cut && cut < last), last];
+    for (let k = 0; k + 1 < points.length; k++) {
+      roots.push(...rootsOn(model, line.at(points[k]), slope, points[k], points[k], points[k + 1]));
+    }
   }
   if (line.slope.some((one) => one !== 0)) {
-    roots.push(...rootsOnRay(model, line.base(0), line.slope, line.knots[0], -1, unit));
-    const last = line.knots.length - 1;
-    roots.push(...rootsOnRay(model, line.base(last), line.slope, line.knots[last], 1, unit));
+    roots.push(...rootsOnRay(model, line.at(line.knots[0]), line.slope, line.knots[0], -1, unit));
+    const last = line.knots[line.knots.length - 1];
+    roots.push(...rootsOnRay(model, line.at(last), line.slope, last, 1, unit));
   }
   return { ...trueFlips(model, cells, j, distinct(roots), line.knots, unit), isExact: true };
 }
 
-/** The planes' scores along a column: knots, values there, and the slope beyond them. */
+/** A column's knots, its values there, its slope beyond them, and all planes' scores at x. */
 function lineAlong(model, cells, j, term) {
-  const rest = sumsOf(model, cells.map((cell, i) => (i === j ? null : cell)));
-  const absent = term.missing ?? null;
-  const held = absent === null ? rest : rest.map((value, p) => value - absent[p]);
   const isCurve = term.kind === "curve";
-  const zero = held.map(() => 0);
-  const values = isCurve ? term.values : [zero];
+  const zero = new Array(model.class_start[model.class_start.length - 1]).fill(0);
   return {
     knots: isCurve ? term.knots : [term.mean],
-    values,
+    values: isCurve ? term.values : [zero],
     slope: isCurve ? zero : term.weights.map((weight) => weight / term.scale),
-    base: (i) => held.map((value, p) => value + values[i][p]),
+    at: (x) => sumsOf(model, cells.map((cell, i) => (i === j ? x : cell))),
   };
 }
 

@@ -191,7 +191,8 @@ function certificateSentence(found) {
   const radius = certifiedRadius(model, state.cells, found, units);
   const title = element("strong", {}, "Certificate");
   if (radius === null) {
-    return element("p", {}, title, ": this kind of model has none.");
+    const why = hasGrids(model) ? "model.certify(row) computes it for pairs of columns." : "this kind of model has none.";
+    return element("p", {}, title, `: ${why}`);
   }
   if (radius >= LARGEST_RADIUS) {
     return element("p", {}, title, ": no change of the numbers alone can change the prediction.");
@@ -324,8 +325,8 @@ function showSums(parts, found) {
 function buildMethod() {
   const exact = "Contributions are exact: they add up to the margin. Thresholds are exact too.";
   const approximate = "This model is not a sum over its columns: contributions are those of the tangent at the row, a local approximation, and thresholds come from a scan of the range, which may miss narrow stretches.";
-  const pairs = "Contributions are exact; of what two columns give together, each has one half. Thresholds come from a scan of the range, which may miss narrow stretches.";
-  byId("method").textContent = model.fourier ? approximate : hasPieces(model) ? exact : pairs;
+  const pairs = "Contributions are exact; of what two columns give together, each has one half. Thresholds are exact too.";
+  byId("method").textContent = model.fourier ? approximate : hasGrids(model) ? pairs : exact;
 }
 
 // --- start ---

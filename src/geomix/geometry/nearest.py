@@ -1,0 +1,312 @@
+"""The nearest row of one class, or the proof that there is none.
+
+categories and stepped numbers   branch and bound: exact unless there are too many values
+linear, continuous numbers       exact up to the log(M) / k between soft and hard regions,
+                                 which is the gap between lower_bound and distance
+curves, continuous numbers       search over segments, then exact within those found
+Fourier, categories only         enumeration, if there are few combinations
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from geomix.arrays import FloatArray
+from geomix.explain.additive_form import NoShapes
+from geomix.geometry.bounds import (
+    bound_by_columns,
+    plane_programs,
+    reach_by_columns,
+    soft_slack,
+    straight_slopes,
+)
+from geomix.geometry.branch_and_bound import cheapest_choice
+from geomix.geometry.moves import Moves, moves_of
+from geomix.geometry.options import on_grid, undominated
+from geomix.geometry.refinement import best_change
+from geomix.geometry.search import Aim
+from geomix.geometry.task import EASY, LEADS, Answer, Task
+from geomix.geometry.tightening import refined_row, tightened
+
+FEW = 3  # columns that change under sparse="auto"
+FARTHEST = 4.0  # multiple of the nearest distance up to which few changes are preferred
+FEWER_PRICE = 1.5  # multiple of the distance with three changes for which one or two are preferred
+# The first reach that is searched where columns are linked by pairs, and the factor to the next.
+NEAREST, WIDER = 1e-3, 2.0
+MOST_CLIMBS = 3  # passes over all columns and pairs
+MOST_COMBINATIONS = 20_000  # rows that are enumerated for a Fourier model
+
+
+def nearest_row(task: Task, code: int) -> Answer:
+    if bool(task.is_valid(task.row[None, :], code)[0]) and not _is_forced(task):
+        return Answer("found", code, task.row, 0.0, 0.0)
+    if task.form is None:
+        return _enumerated(task, code)
+    moves = moves_of(task.form, task.row, task.free, task.norm)
+    bound = _lower_bound(task, moves, code)
+    if np.isinf(bound):
+        return Answer("infeasible", code, None, np.inf, np.inf)
+    most = None if task.sparse == "auto" else task.sparse
+    answer = _searched(task, moves, code, bound, most)
+    if task.sparse == "auto" and answer.row is not None:
+        answer = _sparser(task, moves, code, answer)
+    return answer
+
+
+def _is_forced(task: Task) -> bool:
+    """Whether the present row breaks the constraints."""
+    limits = (task.row < task.free.low) | (task.row > task.free.high)
+    allowed = all(task.row[j] in codes or np.isnan(task.row[j]) for j, codes in _levels(task))
+    return bool(limits.any()) or not allowed
+
+
+def _levels(task: Task) -> list[tuple[int, list[float]]]:
+    return list(task.free.levels.items())
+
+
+def _sparser(task: Task, moves: Moves, code: int, nearest: Answer) -> Answer:
+    """An answer with few changes, if it is not much further away."""
+    assert nearest.row is not None
+    best = nearest
+    if task.n_changes(nearest.row) > FEW:
+        limit = FARTHEST * nearest.distance
+        best = _searched(task, moves, code, nearest.lower_bound, FEW, limit)
+        if best.row is None or best.distance > limit:
+            return nearest
+    # Continuous columns take a convex program per try, and gain little from it.
+    for most in range(1, task.n_changes(best.row) if task.is_discrete else 1):
+        limit = FEWER_PRICE * best.distance
+        found = _searched(task, moves, code, nearest.lower_bound, most, limit)
+        if found.row is not None and found.distance <= limit:
+            return replace(found, lower_bound=nearest.lower_bound)
+    return replace(best, lower_bound=nearest.lower_bound)
+
+
+def _searched(
+    task: Task,
+    moves: Moves,
+    code: int,
+    bound: float,
+    most_changes: Any,
+    limit: float = np.inf,
+) -> Answer:
+    """The best row of a class with at most ``most_changes`` changed columns."""
+    assert task.form is not None
+    options = task.options
+    if any(not len(one) for one in options):
+        return Answer("infeasible", code, None, np.inf, np.inf)
+    if task.form.pairs:
+        return _searched_by_reach(task, moves, code, bound, most_changes, limit)
+    is_discrete = task.is_discrete
+    rows, is_exact = [], False
+    is_hard = task.effort is not EASY
+    if most_changes is None and is_hard:
+        change = _continuous(task, moves, code)
+        rows += [] if change is None else [change]
+        limit = min([limit, *task.distances(np.array(rows)).tolist()]) if rows else limit
+    if is_discrete or most_changes is not None or not _is_convex(task):
+        row, is_exact = _chosen(task, options, code, most_changes, limit)
+        if row is not None and not is_discrete:
+            row = refined_row(task, row, code)
+        rows += [] if row is None else [row]
+    if not rows and most_changes is None and not is_hard and not is_exact:
+        change = _continuous(task, moves, code)
+        rows += [] if change is None else [change]
+    is_proved = is_exact and is_discrete and all(one.is_complete for one in options)
+    return _answer(task, code, rows, bound, most_changes, limit, is_proved)
+
+
+def _searched_by_reach(
+    task: Task, moves: Moves, code: int, bound: float, most_changes: Any, limit: float
+) -> Answer:
+    """As ``_searched``, for pairs: branch and bound among the changes of at most r, for growing r.
+
+    Bounds are tight where columns have few cells to move to, and few values need no thinning.
+    """
+    rows: list[FloatArray] = []
+    is_exact, is_complete, r = False, False, WIDER * max(bound, NEAREST)
+    while not rows and r / WIDER < min(limit, task.farthest):
+        r = min(r, limit) if r < task.farthest else limit
+        options = task.options_within(r) if np.isfinite(r) else task.options
+        row, is_exact = None, True
+        if all(map(len, options)):
+            row, is_exact = _chosen(task, options, code, most_changes, r)
+        is_complete = all(one.is_complete for one in options)
+        rows += [] if row is None else [row]
+        r = WIDER * r
+    if most_changes is None and not (task.is_discrete and (rows or is_exact)):
+        near = moves.within(task.distance(rows[0]), task.norm) if rows else moves
+        change = _continuous(task, near, code)
+        change = _climbed(task, code) if change is None and not rows else change
+        rows += [] if change is None else [change]
+    if not task.is_discrete and rows:
+        rows.append(refined_row(task, rows[0], code))
+    is_proved = is_exact and task.is_discrete and is_complete
+    found = _answer(task, code, rows, bound, most_changes, limit, is_proved)
+    if is_proved or found.row is None or most_changes is not None:
+        return found
+    # A nearer row would be among the changes of at most this distance.
+    aim = Aim(code, max(task.leads[0] - LEADS[0], 0.0))
+    proved = bound_by_columns(moves.within(found.distance, task.norm), aim, task.norm)
+    return replace(found, lower_bound=min(max(bound, proved), found.distance))
+
+
+def _climbed(task: Task, code: int) -> FloatArray | None:
+    """A valid row by coordinate ascent: single columns, then pairs of them, take the options with
+    the largest margin until the row is valid. It is a starting point for ``tightened``."""
+    assert task.form is not None
+    options, row, margin = task.options, task.row, -np.inf
+    linked = [set(grid.columns) for grid in task.form.grids.grids]
+    together = [pair for pair in combinations(options, 2) if {one.column for one in pair} in linked]
+    for _ in range(MOST_CLIMBS):
+        for columns in (*((one,) for one in options), *together):
+            rows = np.repeat(row[None, :], prod(map(len, columns)), axis=0)
+            places = np.indices([len(one) for one in columns]).reshape(len(columns), -1)
+            for one, at in zip(columns, places, strict=True):
+                rows[:, one.column] = one.values[at]
+            S = task.form.class_scores(rows)
+            margins = S[:, code] - np.delete(S, code, axis=1).max(axis=1)
+            if margins.max() > margin:
+                row, margin = rows[int(margins.argmax())], float(margins.max())
+            if margin > 0.0 and task.is_valid(row[None, :], code)[0]:
+                return row
+    return None
+
+
+def _answer(
+    task: Task,
+    code: int,
+    rows: list[FloatArray],
+    bound: float,
+    most_changes: Any,
+    limit: float,
+    is_proved: bool,
+) -> Answer:
+    """The nearest of some rows; is_proved : whether no other row within the limit is nearer."""
+    rows = [tightened(task, one, code) for one in rows]
+    best = min(rows, key=task.distance, default=None)
+    if best is None:
+        proved = is_proved and not np.isfinite(limit)  # no row was found that sets a limit
+        status, at_least = ("infeasible", np.inf) if proved else ("not found", bound)
+        return Answer(status, code, None, np.inf, at_least)
+    distance = task.distance(best)
+    if is_proved and most_changes is None:
+        bound = max(bound, distance * (1.0 - 1e-12))
+    return Answer("found", code, best, distance, min(bound, distance))
+
+
+def _is_convex(task: Task) -> bool:
+    """Whether only numbers of a linear model move, for which convex programs are exact."""
+    assert task.form is not None
+    is_straight = straight_slopes(task.form) is not None and task.form.planes.n_members == 1
+    return is_straight and not task.free.moves_levels
+
+
+def _chosen(
+    task: Task, options: Any, code: int, most_changes: Any, limit: float
+) -> tuple[FloatArray | None, bool]:
+    """The cheapest combination of options, and whether that is proved."""
+    assert task.form is not None
+    kept = [undominated(one, task.form.planes, code) for one in options]
+    most_cost = limit**task.norm * (1.0 + 1e-9)
+    is_exact = True
+    base = task.leads[0] - LEADS[0]
+    for lead in LEADS:
+        choice = cheapest_choice(
+            kept,
+            task.form,
+            task.row,
+            Aim(code, base + lead),
+            most_cost=most_cost,
+            most_changes=most_changes,
+            log_odds=None if task.log_odds is None else task.log_odds + lead,
+            most_states=task.effort.n_states,
+        )
+        is_exact = is_exact and choice.is_exact
+        if choice.picked is None:
+            return None, is_exact
+        row = task.row.copy()
+        for one, at in zip(kept, choice.picked, strict=True):
+            row[one.column] = one.values[at]
+        if task.is_valid(row[None, :], code)[0]:
+            return row, is_exact
+    return None, False
+
+
+def _continuous(task: Task, moves: Moves, code: int) -> FloatArray | None:
+    """A row by search over segments, its stepped numbers rounded away from the present row."""
+    for lead in task.leads:
+        change = best_change(moves, Aim(code, lead), task.norm)
+        if change is None:
+            return None
+        row = _stepped(task, moves.changed_row(change))
+        if task.is_valid(row[None, :], code)[0]:
+            return row
+    return None
+
+
+def _stepped(task: Task, row: FloatArray) -> FloatArray:
+    """The row with stepped numbers on their grids, rounded away from the present cell."""
+    row = row.copy()
+    for j, step in enumerate(task.free.steps):
+        if step is not None and row[j] != task.row[j] and not np.isnan(row[j]):
+            k = (row[j] - task.row[j]) / step
+            k = np.sign(k) * np.ceil(np.abs(k) - 1e-9)
+            value = float(on_grid(task.row[j], np.array([k]), step)[0])
+            if task.free.low[j] <= value <= task.free.high[j]:
+                row[j] = value
+    return row
+
+
+def _enumerated(task: Task, code: int) -> Answer:
+    """All combinations of levels in the order of their distances, for a model without shapes."""
+    columns = [j for j, codes in _levels(task) if not task.free.is_fixed(j, task.row[j])]
+    sizes = [len(task.free.levels[j]) for j in columns]
+    if np.prod(sizes, dtype=float) > MOST_COMBINATIONS:
+        raise NoShapes(
+            f"A Fourier model's counterfactuals are found by enumeration, and there are "
+            f"{np.prod(sizes, dtype=float):.3g} combinations of levels; fix some columns with "
+            "immutable or ranges, or fit with lift='spline'."
+        )
+    grid = np.indices(sizes).reshape(len(sizes), -1).T
+    rows = np.repeat(task.row[None, :], len(grid), axis=0)
+    for at, j in enumerate(columns):
+        rows[:, j] = np.array(task.free.levels[j])[grid[:, at]]
+    distances = task.distances(rows)
+    if isinstance(task.sparse, (int, np.integer)):
+        few = (rows != task.row).sum(axis=1) <= task.sparse
+        rows, distances = rows[few], distances[few]
+    order = np.argsort(distances, kind="stable")
+    valid = task.is_valid(rows[order], code)
+    if not valid.any():
+        return Answer("infeasible", code, None, np.inf, np.inf)
+    at = order[int(valid.argmax())]
+    return Answer("found", code, rows[at], float(distances[at]), float(distances[at]))
+
+
+def _lower_bound(task: Task, moves: Moves, code: int) -> float:
+    """The larger of what columns and planes prove."""
+    assert task.form is not None
+    aim = Aim(code, max(task.leads[0] - LEADS[0], 0.0))
+    stay = moves.stay()
+    if aim.is_met(task.form, moves.scores(stay)):
+        return moves.cost(stay, task.norm) if moves.cost(stay, task.norm) > 0.0 else 0.0
+    if moves.pairs:
+        return reach_by_columns(moves, aim, task.norm)
+    bound = bound_by_columns(moves, aim, task.norm)
+    slopes = straight_slopes(task.form)
+    if slopes is None or task.free.moves_levels or task.form.planes.n_members > 1:
+        return bound
+    number = np.array([shape.kind == "number" for shape in task.form.shapes]) & ~np.isnan(task.row)
+    unit, at = task.free.scale[number], task.row[number]
+    low, high = ((end[number] - at) / unit for end in (task.free.low, task.free.high))
+    slack = soft_slack(task.form, code) - aim.lead
+    found = plane_programs(
+        task.form, moves.Z, slopes[:, number] * unit, code, task.norm, low, high, slack
+    )
+    return max(bound, min(one.lower_bound for one in found))

@@ -1,0 +1,126 @@
+"""One search for a counterfactual: the model, the row, its constraints, and what is valid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from geomix.arrays import BoolArray, FloatArray
+from geomix.explain.additive_form import Additive
+from geomix.geometry.constraints import Constraints
+from geomix.geometry.options import Options, column_options
+from geomix.model import GeometricMixture
+
+LEADS = (1e-9, 1e-7, 1e-5, 1e-3)  # of a score: larger ones where rounding exceeds the smaller
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Limits of branch and bound: values of a number, and partial choices kept."""
+
+    n_values: int
+    n_states: int
+
+
+# Few planes have tight bounds, which prune nearly everything. Bounds of many planes are loose, and
+# continuous columns are refined anyway: more effort would prove nothing there.
+EASY, HARD, CONTINUOUS = Effort(256, 1_500), Effort(64, 1_500), Effort(64, 400)
+FEW_PLANES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    model: GeometricMixture
+    form: Additive | None
+    row: FloatArray
+    free: Constraints
+    norm: float
+    sparse: int | str | None
+    probability: float | None
+
+    @cached_property
+    def options(self) -> list[Options]:
+        assert self.form is not None
+        n_values = self.effort.n_values
+        return column_options(self.form, self.row, self.free, self.norm, n_values)
+
+    def options_within(self, r: float) -> list[Options]:
+        """As ``options``, among the changes of at most r in every column: fewer values, so that
+        less has to be thinned."""
+        assert self.form is not None
+        free = self.free.within(self.row, r)
+        return column_options(self.form, self.row, free, self.norm, self.effort.n_values)
+
+    @cached_property
+    def farthest(self) -> float:
+        """No choice of options is further away than this."""
+        costs = [float(one.cost.max(initial=0.0)) for one in self.options]
+        return float(np.sum(costs) ** (1.0 / self.norm))
+
+    @cached_property
+    def is_discrete(self) -> bool:
+        """Whether every column that may change has levels or steps."""
+        free, cells = self.free, enumerate(self.row.tolist())
+        return all(
+            j in free.levels or free.steps[j] is not None or free.is_fixed(j, x) for j, x in cells
+        )
+
+    @property
+    def effort(self) -> Effort:
+        few = self.form is not None and self.form.planes.n_planes <= FEW_PLANES
+        return CONTINUOUS if not self.is_discrete else EASY if few else HARD
+
+    @property
+    def log_odds(self) -> float | None:
+        p = self.probability
+        return None if p is None else float(np.log(p) - np.log1p(-p))
+
+    @property
+    def leads(self) -> tuple[float, ...]:
+        """Leads of the target's score over each rival to try in turn. A probability p needs a lead
+        of T log(p / (1 - p)), and T log((C - 1) p / (1 - p)) is always enough."""
+        if self.log_odds is None:
+            return LEADS
+        T, n_rivals = self.model.temperature, len(self.model.classes) - 1
+        least, enough = T * self.log_odds, T * (self.log_odds + float(np.log(n_rivals)))
+        parts = np.linspace(least, enough, 4 if n_rivals > 1 else 1)
+        return tuple(max(float(parts[min(i, len(parts) - 1)]), 0.0) + LEADS[i] for i in range(4))
+
+    def is_valid(self, rows: FloatArray, code: int) -> BoolArray:
+        """(n,) whether the model predicts the class, with the wanted probability."""
+        valid = self.model.answer("class_scores", rows).argmax(axis=1) == code
+        if self.probability is not None:
+            valid &= self.model.answer("predict_proba", rows)[:, code] >= self.probability
+        return np.asarray(valid)
+
+    def distances(self, rows: FloatArray) -> FloatArray:
+        """(n,) between the row and others, as they would be written down."""
+        return np.asarray(np.linalg.norm(self._costs(rows), self.norm, axis=1))
+
+    def distance(self, row: FloatArray) -> float:
+        return float(self.distances(row[None, :])[0])
+
+    def distances_by_column(self, row: FloatArray) -> FloatArray:
+        """(n_columns,) cost of each column's change."""
+        return self._costs(row[None, :])[0]
+
+    def n_changes(self, row: FloatArray | None) -> int:
+        return 0 if row is None else int((self.distances_by_column(row) > 0.0).sum())
+
+    def _costs(self, rows: FloatArray) -> FloatArray:
+        costs = np.zeros(rows.shape)
+        for j, x in enumerate(self.row.tolist()):
+            if not np.isnan(x):
+                costs[:, j] = self.free.change_cost(j, rows[:, j], x)
+        return costs
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    status: str
+    code: int
+    row: FloatArray | None
+    distance: float
+    lower_bound: float
