@@ -21,6 +21,7 @@ from scipy.optimize import linprog, nnls
 from geomix.arrays import FloatArray
 
 DUAL = {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}
+TINY = 1e-150  # a distance that cannot be told from zero: dividing by it overflows
 INFEASIBLE = 2  # status of SciPy's linprog
 
 
@@ -76,7 +77,7 @@ def _by_nnls(G: FloatArray, h: FloatArray, low: FloatArray, high: FloatArray) ->
         return Nearest(None, np.inf)
     rows, ends = rows[moved] / length[moved, None], ends[moved] / length[moved]
     unit = float(ends.max())  # no point is nearer than the furthest half-space
-    if unit <= 0.0:
+    if unit <= TINY:
         return Nearest(np.zeros(G.shape[1]), 0.0)
     E = np.vstack([rows.T, ends / unit])
     f = np.zeros(len(E))
