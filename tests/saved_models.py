@@ -132,7 +132,7 @@ MAKERS = {
     "spline mixed": lambda: of_mixed(lift="spline", n_planes=2, **ENSEMBLE, n_members=2),
     "spline pairs": with_pairs,
     "fitted pairs": fitted_pairs,
-    "spline holes": lambda: with_holes(lift="spline", n_planes=1),
+    "spline holes": lambda: with_holes(lift="spline", n_planes=1, max_interactions=0),
     "fourier": lambda: of_numbers(lift="fourier", n_planes=2),
     "fourier mixed": lambda: of_mixed(lift="fourier", n_planes=1),
     "fourier rotated": lambda: of_numbers(lift="fourier", n_planes=1, pca=2),
