@@ -1,6 +1,7 @@
 """Reading a model: counterfactuals, certificates and contributions, measured.
 
     python benchmarks/reading.py [counterfactuals] [certificates] [contributions]
+        [rules] [nearest] [bands] [pictures] [--data FOLDER] [--simulations 20]
         [--rows 200] [--attacks 10000] [--table FILE.parquet --target COLUMN]
         [--only wdbc,mixed] [--dice genetic,random]
 
@@ -11,7 +12,9 @@ counting one. With dice-ml installed (``pip install dice-ml``) DiCE explains the
 and rows in the same run; distances and validity of both are measured by the same function.
 Certificates are attacked by random points and by gradient steps. Times are of one thread's
 processor, since a busy machine delays but does not change them; on an idle one they are those of
-the wall. Results go to ``results/reading.md``.
+the wall. Rules and counterfactuals of real tables are checked by ``reading_tables.py``, bands and
+pictures of effects are made by ``reading_effects.py``. Each section of ``results/reading.md`` is
+replaced by itself.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ os.environ.update(dict.fromkeys(THREADS, "1"))
 
 import argparse  # noqa: E402
 import platform  # noqa: E402
+import re  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
@@ -32,6 +36,8 @@ from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
+from reading_effects import bands, pictures  # noqa: E402
+from reading_tables import nearest, rules  # noqa: E402
 from sklearn.datasets import load_breast_cancer  # noqa: E402
 from sklearn.model_selection import train_test_split  # noqa: E402
 
@@ -43,8 +49,18 @@ from geomix.explain.cells import encoded_rows  # noqa: E402
 warnings.simplefilter("ignore")
 RESULTS = Path(__file__).parent / "results" / "reading.md"
 LIFTS = ("linear", "spline")  # Fourier models have no exact geometry
-PARTS = ("counterfactuals", "certificates", "contributions")
-PACKAGES = ("geomix", "numpy", "scipy", "scikit-learn", "pandas", "dice-ml")
+PARTS = (
+    "counterfactuals",
+    "certificates",
+    "contributions",
+    "rules",
+    "nearest",
+    "bands",
+    "pictures",
+)
+TITLE = "# Reading a model\n"
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PACKAGES = ("geomix", "numpy", "scipy", "scikit-learn", "pandas", "dice-ml", "interpret-core")
 
 
 def wdbc() -> tuple[pd.DataFrame, Any]:
@@ -347,6 +363,8 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS))
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--attacks", type=int, default=10_000)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with adult, credit_g, car")
+    parser.add_argument("--simulations", type=int, default=20)
     parser.add_argument("--table")
     parser.add_argument("--target")
     parser.add_argument("--only", help="names of tables, such as wdbc,mixed")
@@ -357,11 +375,32 @@ def main() -> None:
         "counterfactuals": counterfactuals,
         "certificates": certificates,
         "contributions": contributions,
-    }
-    sections = [makers[part](options) for part in options.parts]
-    text = "\n\n".join(["# Reading a model", conditions(), *("\n".join(one) for one in sections)])
-    options.output.write_text(text + "\n")
-    print(text)
+        "rules": lambda options: ["## Rules", "", *rules(options)],
+        "nearest": lambda options: [
+            "## Counterfactuals against brute force", "", *nearest(options),
+        ],
+        "bands": lambda options: ["## Coverage of the bands of effects", "", *bands(options)],
+        "pictures": lambda options: ["## Effects beside EBM's", "", *pictures(options)],
+    }  # fmt: skip
+    before = options.output.read_text() if options.output.exists() else TITLE
+    for part in options.parts:
+        heading, *lines = makers[part](options)
+        text = "\n".join([heading, "", conditions(), *lines])
+        before = with_section(before, text)
+        options.output.write_text(before)
+
+
+def with_section(page: str, section: str) -> str:
+    """The page with a section in the place of the one of the same heading, or at its end."""
+    heading = section.split("\n", 1)[0]
+    parts = re.split(r"\n(?=## )", page.rstrip("\n"))
+    places = [i for i, part in enumerate(parts) if part.split("\n", 1)[0] == heading]
+    section = section.rstrip("\n") + "\n"
+    if places:
+        parts[places[0]] = section
+    else:
+        parts.append(section)
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,11 @@ classes are treated as one against the rest, and the planes of a class as indepe
 include the bias of the penalty on average over a curve (Nychka 1988), not at each point, and not
 the choice of the lift and the penalty.
 
-The temperature makes probabilities right on new rows, which shrinks all curves by about the share r
-of estimation noise in the log-odds. So the variance of an effect e is c' H^-1 c / T^2 + (r e)^2.
+The scale of a curve is uncertain too: noise flattens curves by about its share in the log-odds, the
+penalty shrinks them, and the temperature T rescales all columns together although they differ. So
+the variance of an effect e is
+
+    c' H^-1 c / T^2 + (r e)^2,      r^2 = (share of the noise)^2 + (1 - T)^2
 
 The features of all columns form one block up to ``MOST_IN_BLOCK``. Wider models have one block for
 each column: the correlation between columns is then left out, and so are pairs of columns.
@@ -43,8 +46,8 @@ MOST_IN_BLOCK = 1500  # features: inverting a matrix of this size takes 0.2 s
 MOST_WORK = 2e10  # multiplications to invert the matrices of all planes
 # A partial dependence: features in memory at once, and background rows for its bands.
 MOST_NUMBERS, DESIGN_ROWS = 2**22, (16, 256)
-# The noise share of a table whose classes are separated perfectly means nothing.
-LARGEST_NOISE = 0.3
+# Where classes are separated perfectly, the scale of log-odds is not determined by the rows.
+LARGEST_ERROR = 0.3
 SMALLEST_PRECISION = 1e-9  # relative; keeps a feature without rows and penalty from dividing by 0
 
 
@@ -185,9 +188,8 @@ def curves(S: FloatArray) -> FloatArray:
     return centred
 
 
-def noise_share(model: GeometricMixture, encoded: FloatArray, found: Covariance) -> FloatArray:
-    """(n_curves,) share of the estimation noise in the variance of the log-odds over rows, which
-    count by p (1 - p): those decide the temperature."""
+def scale_error(model: GeometricMixture, encoded: FloatArray, found: Covariance) -> FloatArray:
+    """(n_curves,) r of the formula above. Rows count by p (1 - p): those decide the temperature."""
     features = np.concatenate([block.features for block in found.blocks])
     Phi = np.asarray(model.feature_map(encoded))
     Phi = np.column_stack([Phi, np.ones(len(Phi))])[:, features]
@@ -199,7 +201,8 @@ def noise_share(model: GeometricMixture, encoded: FloatArray, found: Covariance)
     weight = weight / weight.sum(axis=0)
     spread = (weight * (log_odds - (weight * log_odds).sum(axis=0)) ** 2).sum(axis=0)
     share = (weight * noise).sum(axis=0) / np.maximum(spread, np.finfo(float).tiny)
-    return np.minimum(share, LARGEST_NOISE)
+    undone = min(abs(1.0 - model.temperature), LARGEST_ERROR)
+    return np.hypot(np.minimum(share, LARGEST_ERROR), undone)
 
 
 def _penalties(model: GeometricMixture, encoded: FloatArray) -> FloatArray | None:

@@ -34,7 +34,7 @@ class Reader:
     """What all effects of a model are made from.
 
     form : the model as sums over columns, None for a Fourier model;  rows : all rows given;
-    sample, background : evenly spaced ones of them;  noise_share : (n_curves,) of
+    sample, background : evenly spaced ones of them;  scale_error : (n_curves,) of
     ``effect_bands.py``;  z : quantile of the bands
     """
 
@@ -45,7 +45,7 @@ class Reader:
     background: FloatArray
     responsibilities: FloatArray | None
     covariance: Covariance | None
-    noise_share: FloatArray
+    scale_error: FloatArray
     z: float
 
     @property
@@ -249,7 +249,7 @@ class Reader:
     def _half_width(self, variances: FloatArray, values: FloatArray) -> FloatArray:
         """(n, n_curves) half the width of a band, from variances (P, n) and values."""
         deviations = effect_bands.curve_deviations(self.model, variances)
-        return np.asarray(self.z * np.hypot(deviations, self.noise_share * values))
+        return np.asarray(self.z * np.hypot(deviations, self.scale_error * values))
 
     def _with_importance_interval(
         self, made: Effect, features: IntArray, design: FloatArray
@@ -292,7 +292,7 @@ def reader_of(model: GeometricMixture, X: Any, confidence: float) -> Reader:
         background,
         responsibilities,
         found,
-        np.zeros(0) if found is None else effect_bands.noise_share(model, background, found),
+        np.zeros(0) if found is None else effect_bands.scale_error(model, background, found),
         NormalDist().inv_cdf(0.5 + confidence / 2.0),
     )
 

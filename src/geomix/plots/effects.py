@@ -24,7 +24,7 @@ DENSITY_HEIGHT = 0.16  # of a panel, at its foot
 # The scale of a panel shows the curve; a band may reach this many times as far before it is cut.
 BAND_REACH = 2.5
 LEVEL_NAME = 22
-SKEWED = 0.15  # of the range of a column: half of its knots in less are drawn on a log scale
+SKEWED = 0.08  # of the range of a column: half of its knots in less are drawn on a log scale
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,16 +93,22 @@ class EffectDisplay:
         return table[kept].reset_index(drop=True)
 
     def plot(
-        self, ax: Any = None, *, share_scale: bool = False, n_levels: int | None = MOST_LEVELS
+        self,
+        ax: Any = None,
+        *,
+        share_scale: bool = False,
+        n_levels: int | None = MOST_LEVELS,
+        n_columns: int = PANEL_COLUMNS,
     ) -> EffectDisplay:
         """Draw one panel for each column.
 
         share_scale : the same scale in all panels; otherwise each has the scale that shows it
         n_levels : most levels of a category, the most frequent ones; None: all
+        n_columns : panels in a row
         """
         shown = [self.effects[column] for column in self.columns]
         levels = [_levels_shown(one, n_levels) for one in shown]
-        n_columns = min(PANEL_COLUMNS, max(len(shown), 1))
+        n_columns = min(n_columns, max(len(shown), 1))
         most = max((len(one) for one in levels if one is not None), default=0)
         height = max(PANEL[1], 0.7 + ROW * most)
         size = PANEL[0] * n_columns, height * -(-len(shown) // n_columns) + 0.5
