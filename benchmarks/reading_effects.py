@@ -46,7 +46,7 @@ def bands(options: Any) -> list[str]:
     spline = {"lift": "spline", "n_planes": 1, "max_interactions": 0}
     cases: list[tuple[str, Any, int]] = [
         (f"geomix, {kind}", settings, n_rows)
-        for n_rows in (500, 2000, 8000)
+        for n_rows in (500, 2000)
         for kind, settings in {"spline": spline, "default": {}}.items()
     ]
     cases += [("EBM", None, 2000)] if ebm() is not None else []
