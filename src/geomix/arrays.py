@@ -7,7 +7,7 @@ lift are another such matrix (``spline.Binned``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -73,3 +73,31 @@ def plain(X: Any) -> Any:
     """X aligned, with whole-number strides, as native code reads it; a copy only if it is not."""
     odd = not X.flags.aligned or any(step % X.itemsize for step in X.strides)
     return X.copy() if odd else X
+
+
+def freeze(value: Any) -> None:
+    """Make every array in tuples and dataclasses read-only."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, tuple):
+        for one in value:
+            freeze(one)
+    elif is_dataclass(value):
+        freeze(tuple(getattr(value, field.name) for field in fields(value)))
+
+
+def rounded(numbers: FloatArray) -> FloatArray:
+    """Numbers rounded to 24 significant bits, as float32 has them, in the range of float64.
+
+    Training works on such numbers. The same column in another unit differs in its last bits, which
+    training would amplify; rounded, both are the same numbers.
+    """
+    return round_in_place(np.array(numbers, dtype=np.float64))
+
+
+def round_in_place(numbers: FloatArray) -> FloatArray:
+    """``rounded`` without a copy, for a C-ordered float64 array that nobody else holds."""
+    bits = numbers.view(np.uint64)
+    bits += np.uint64(1 << 28)  # a carry raises the exponent, as rounding up should
+    bits &= np.uint64(2**64 - 2**29)
+    return numbers

@@ -11,6 +11,7 @@ columns by name. Nothing here imports scikit-learn, and everything that reads a 
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomix.arrays import FloatArray, Matrix
+from geomix.arrays import FloatArray, Matrix, freeze
 from geomix.core import array_api, kernel
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import Lift, Standardize, short
@@ -76,6 +77,9 @@ class GeometricMixture:
         if self.lift.kind == "fourier":  # its frequencies are short since they were drawn
             planes = replace(self.planes, weights=short(self.planes.weights))
             object.__setattr__(self, "planes", planes)
+        # A change in place would not reach the predictor, which has its own copy.
+        object.__setattr__(self, "classes", np.array(self.classes))
+        freeze((self.classes, self.planes, self.feature_map))
 
     @property
     def standardize(self) -> Standardize:
@@ -185,7 +189,13 @@ class GeometricMixture:
         return self.planes.through(*self.standardize.as_affine())
 
     def with_temperature(self, temperature: float) -> GeometricMixture:
-        """The same model with another calibration temperature."""
+        """The same model with another calibration temperature, a positive number."""
+        is_number = isinstance(temperature, (numbers.Real, np.floating))
+        if not is_number or isinstance(temperature, bool) or not 0.0 < temperature < np.inf:
+            raise ValueError(
+                f"Got temperature={temperature!r}; expected a positive number, such as 1.0 for "
+                "scores as they are."
+            )
         return replace(self, temperature=float(temperature))
 
     @property

@@ -3,6 +3,7 @@
 Letters and numbers in the comments (A5, C15) are the cases of docs/promises.md.
 """
 
+import dataclasses
 import datetime
 import hashlib
 import re
@@ -1187,3 +1188,54 @@ def test_a_plain_array_after_names_is_answered_with_a_warning(iris, fitted):  # 
     assert np.array_equal(answer, fitted.predict_proba(X))
     with pytest.warns(UserWarning, match="X has feature names, but .* fitted without feature nam"):
         fitted.predict(frame(X))
+
+
+# --- what a fitted model refuses ---
+
+
+@pytest.fixture(scope="module")
+def small_model():
+    X = np.arange(60.0).reshape(30, 2)
+    return classifier(lift="linear", n_planes=1, l2=1e-2, max_iter=5).fit(X, np.arange(30) % 3)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -1, np.nan, np.inf, "1", None, True])
+def test_a_temperature_is_a_positive_number(small_model, value):
+    with pytest.raises(ValueError, match=r"Got temperature=.*; expected a positive number"):
+        small_model.model_.with_temperature(value)
+    assert small_model.model_.with_temperature(np.float32(2)).temperature == 2.0
+
+
+def test_masked_labels_are_refused_because_the_mask_would_be_lost(small_model):
+    X, y = np.arange(60.0).reshape(30, 2), np.ma.masked_equal(np.arange(30) % 3, 2)
+    model = small_model.model_
+    for use in (
+        lambda: classifier().fit(X, y),
+        lambda: classifier(lift="linear").fit(X, np.arange(30) % 3, X_val=X, y_val=y),
+        lambda: model.explain_global(X, y),
+        lambda: model.rules(X, y),
+    ):
+        with pytest.raises(TypeError, match="masked array, whose mask would be ignored; drop"):
+            use()
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
+def test_arrays_of_a_model_are_read_only(lift):
+    X, y = np.random.default_rng(0).standard_normal((60, 2)), np.arange(60) % 2
+    clf = classifier(lift=lift, l2=1e-2, max_iter=3).fit(X, y)
+    model = clf.model_
+    arrays = [clf.classes_, model.classes, model.planes.weights, model.planes.biases]
+    arrays += [model.planes.class_start, model.standardize.mean, model.standardize.scale]
+    arrays += [model.lift.frequencies] if lift == "fourier" else []
+    arrays += [model.lift.parts[0].knots, model.lift.parts[0].mean] if lift == "spline" else []
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 7
+    labels = np.array([3, 4])
+    dataclasses.replace(model, classes=labels)
+    labels[:] = 5  # the caller's array stays writeable
+
+
+def test_shares_of_classes_are_given_by_label(small_model):
+    with pytest.raises(TypeError, match=r"Got priors of type list; expected a dict .* \{0: 0\.2"):
+        small_model.model_.with_priors([0.2, 0.3, 0.5])

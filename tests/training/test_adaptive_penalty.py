@@ -58,7 +58,8 @@ def test_strength_is_the_spread_of_what_a_column_adds(rng):
         adds = part.phi(X) @ planes.weights[:, steps].T
         half_apart = (adds[:, 0] - adds[:, 1]) / 2.0
         expected = np.sqrt(np.average(half_apart**2, weights=weight))
-        np.testing.assert_allclose(found[j], expected, rtol=1e-12)
+        # Training reads positions between knots rounded to 24 bits.
+        np.testing.assert_allclose(found[j], expected, rtol=1e-7)
 
 
 def test_units_follow_strengths_down_to_a_floor():

@@ -301,7 +301,7 @@ def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
     for part in lift.parts:
         mean = _doubles(part.mean)
         if isinstance(part, CurvePart):
-            interval, fraction = part.place(part.values)
+            interval, fraction = part.bin_places
             parts.add_curve(_codes(interval), _doubles(fraction), part.has_missing, mean)
         elif isinstance(part, LevelPart):
             parts.add_levels(part.n_levels, part.has_missing, mean)

@@ -91,6 +91,18 @@ class Planes:
         weights = vector[:split].reshape(self.weights.shape)
         return replace(self, weights=weights, biases=vector[split:])
 
+    def places_of(self, order: IntArray) -> IntArray:
+        """(n_planes,) places of the planes, with the classes in ``order``."""
+        return np.argsort(np.argsort(order)[self.class_of], kind="stable")
+
+    def of_classes(self, order: IntArray) -> Planes:
+        """The planes with the classes in another order: class ``order[c]`` becomes class c."""
+        index = self.places_of(order)
+        start = class_starts(self.per_class[order])
+        return replace(
+            self, weights=self.weights[index], biases=self.biases[index], class_start=start
+        )
+
     def with_class_bias(self, shift: FloatArray) -> Planes:
         """Add ``shift[c]`` to every bias of class c, which adds it to that class's score."""
         return replace(self, biases=self.biases + shift[self.class_of])

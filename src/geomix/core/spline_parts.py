@@ -6,10 +6,10 @@
 
 Every part has the same methods. ``phi`` is exact. Training works on bins instead: ``codes`` gives
 the bin of each cell and ``bin_phi`` (n_bins, n_steps) the phi of each bin, so that
-``bin_phi()[codes(X)]`` is phi of the bins' representative values. ``columns`` are the columns that
-the part reads, ``n_ordered`` counts the leading steps that are neighbours along a number, and
-``counts_in_mean`` (n_bins,) marks the bins that the mean of phi is over. ``X`` are encoded rows,
-NaN where a cell is missing.
+``bin_phi()[codes(X)]`` is phi of the bins' representative values, to 24 bits. ``columns`` are the
+columns that the part reads, ``n_ordered`` counts the leading steps that are neighbours along a
+number, and ``counts_in_mean`` (n_bins,) marks the bins that the mean of phi is over. ``X`` are
+encoded rows, NaN where a cell is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray, rounded
+
+# Share of the distance between two representatives by which an edge lies below their middle.
+ROOM_FOR_ROUNDING = 2.0**-20
 
 
 def interval_position(knots: FloatArray, x: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -68,11 +71,15 @@ class CurvePart:
 
     @cached_property
     def edges(self) -> FloatArray:
-        """Half-way between representatives: bin b holds edges[b - 1] <= x < edges[b]."""
+        """Just below the middle between representatives: bin b holds edges[b - 1] <= x < edges[b].
+
+        Decimal numbers often lie in the middle, which rounds up or down with the unit of the
+        column. Below the middle there is room for rounding, so the bins do not depend on the unit.
+        """
         left, right = self.values[:-1], self.values[1:]
-        middle = left / 2.0 + right / 2.0
-        # Between neighbouring floats the middle rounds to one of them; it must exceed the left.
-        return np.where(middle > left, middle, right)
+        below = left * (0.5 + ROOM_FOR_ROUNDING) + right * (0.5 - ROOM_FOR_ROUNDING)
+        # Between neighbouring floats it rounds to one of them; it must exceed the left.
+        return np.where((below > left) & (below <= right), below, right)
 
     def codes(self, X: FloatArray) -> IntArray:
         x = X[:, self.column]
@@ -85,11 +92,7 @@ class CurvePart:
     def phi(self, X: FloatArray) -> FloatArray:
         x = X[:, self.column]
         missing = np.isnan(x)
-        inner, part = self.place(np.where(missing, self.knots[0], x))
-        steps = np.arange(len(self.knots) - 1)
-        out = (steps < inner[:, None]) + (steps == inner[:, None]) * part[:, None]
-        if self.has_missing:
-            out = np.column_stack([out, np.zeros(len(x))])
+        out = self._steps(*self.place(np.where(missing, self.knots[0], x)))
         out -= self.mean
         out[missing] = 0.0
         if self.has_missing:
@@ -99,11 +102,23 @@ class CurvePart:
     def counts_in_mean(self) -> BoolArray:
         return np.arange(self.n_bins) < len(self.values)  # not the bin of missing cells
 
+    @cached_property
+    def bin_places(self) -> tuple[IntArray, FloatArray]:
+        """``place`` of the representatives, rounded to 24 bits."""
+        interval, position = self.place(self.values)
+        return interval, rounded(position)
+
     def bin_phi(self) -> FloatArray:
-        table = np.append(self.values, np.nan)
-        X = np.zeros((len(table), self.column + 1))
-        X[:, self.column] = table
-        return self.phi(X)
+        out = np.vstack([self._steps(*self.bin_places), np.zeros(self.n_steps)])
+        out[:-1] -= self.mean
+        out[-1, self.n_ordered :] = 1.0
+        return out
+
+    def _steps(self, interval: IntArray, position: FloatArray) -> FloatArray:
+        """phi before centring, (n, n_steps), of cells that are not missing."""
+        steps = np.arange(self.n_ordered)
+        out = (steps < interval[:, None]) + (steps == interval[:, None]) * position[:, None]
+        return np.column_stack([out, np.zeros(len(out))]) if self.has_missing else out
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.model import GeometricMixture
-from geomix.table.frames import is_frame
+from geomix.table.frames import is_frame, refuse_masked
 from geomix.table.labels import codes_by_text, label_codes
 from geomix.table.schema import Schema, numeric_schema
 from geomix.table.sparse_rows import checked_csr, is_sparse
@@ -75,6 +75,7 @@ def class_code(model: GeometricMixture, label: Any) -> int:
 
 def class_codes(model: GeometricMixture, y: Any, n_rows: int) -> IntArray:
     """Codes of one label for each row."""
+    refuse_masked(y, "y", "drop the masked rows")
     y = np.asarray(y)
     if y.shape != (n_rows,):
         raise ValueError(f"Got y of shape {y.shape}; expected ({n_rows},), one label per row.")

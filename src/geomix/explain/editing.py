@@ -323,6 +323,11 @@ def _with_planes(
 
 def _shares(model: GeometricMixture, given: Mapping[Any, float], name: str) -> FloatArray:
     labels = model.classes.tolist()
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"Got {name} of type {type(given).__name__}; expected a dict with the share of each "
+            f"class, such as {{{labels[0]!r}: 0.2, ...}}."
+        )
     shares = np.full(len(labels), np.nan)
     for label, share in given.items():
         shares[class_code(model, label)] = share

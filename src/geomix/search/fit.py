@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.feature_map import FeatureMap
@@ -16,10 +18,12 @@ from geomix.search.finish import Members, decide, finish
 from geomix.search.folds import Fitted, Fold, Snapshot, Watch, train_from_starts, train_on_fold
 from geomix.search.splits import Folds, Task, splits_of, task_of
 from geomix.table.schema import Schema
+from geomix.training.class_order import class_order, in_class_order
 from geomix.training.deadline import Deadline
 from geomix.training.history import Log, Record
 from geomix.training.monotone import order_of
 from geomix.training.rows import Rows
+from geomix.training.run import Trained
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
 
@@ -43,19 +47,51 @@ def fit_model(
     deadline : trials and members that would start after it are left out, training stops at it.
     """
     log = Log()
-    watch = watch_until(deadline, watch)
-    task = task_of(rows, schema, classes, settings, seed, valid, class_weight)
+    order = class_order(rows, len(classes), schema.is_category)
+    back = np.argsort(order)
+    watch = watch_until(deadline, _with_classes_in(back, watch))
+    rows = in_class_order(rows, order)
+    valid = None if valid is None else in_class_order(valid, order)
+    factors = None if class_weight is None else class_weight[order]
+    task = task_of(rows, schema, classes[order], settings, seed, valid, factors)
     folds, chosen = _searched(task, log, watch, deadline)
     decided = decide(chosen, folds, watch)
-    members, state = _train_members(folds, chosen, log, watch, deadline)
+    members, state = _train_members(folds, chosen, log, watch, deadline, order)
     planes, temperature = finish(members, chosen, decided, folds, log)
-    _note_fewer_planes(planes, task.wanted, classes, log)
-    target = Target(classes, schema, settings, task.mass, class_weight)
+    _note_fewer_planes(planes, task.wanted, classes[order], log)
+    target = Target(classes, schema, settings, task.mass[back], class_weight)
     first = members.fits[0]
-    feature_map = first.features.feature_map
-    order = order_of(task.directions, feature_map, len(classes))
-    planes = planes if order is None else order.without_common_part(planes)
-    return assemble(target, feature_map, planes, temperature, first.trained, state, log)
+    feature_map, trained = first.features.feature_map, _in_label_order(first.trained, back)
+    directed = order_of(task.directions, feature_map, len(classes))
+    planes = planes if directed is None else directed.without_common_part(planes)
+    return assemble(target, feature_map, planes.of_classes(back), temperature, trained, state, log)
+
+
+def _with_classes_in(order: IntArray, watch: Watch | None) -> Watch | None:
+    """A watcher that sees the planes of the classes in ``order``."""
+    if watch is None:
+        return None
+
+    def look(record: Record, snapshot: Callable[[], Snapshot]) -> bool | None:
+        def reordered() -> Snapshot:
+            now = snapshot()
+            return replace(now, planes=now.planes.of_classes(order))
+
+        return watch(record, reordered)
+
+    return look
+
+
+def _in_label_order(trained: Trained, order: IntArray) -> Trained:
+    """A run whose planes, and their usage in its records, are in the order of the labels."""
+    places = trained.planes.places_of(order)
+    records = [
+        one
+        if one.usage is None
+        else replace(one, usage=tuple(np.array(one.usage)[places].tolist()))
+        for one in trained.records
+    ]
+    return replace(trained, planes=trained.planes.of_classes(order), records=records)
 
 
 def _searched(
@@ -73,7 +109,12 @@ def _note_fewer_planes(planes: Planes, wanted: IntArray | None, classes: Any, lo
 
 
 def _train_members(
-    folds: Folds, chosen: Chosen, log: Log, watch: Watch | None, deadline: Deadline | None
+    folds: Folds,
+    chosen: Chosen,
+    log: Log,
+    watch: Watch | None,
+    deadline: Deadline | None,
+    order: IntArray,
 ) -> tuple[Members, TrainingState]:
     """The final training: one model on all rows, or the members of an ensemble."""
     final, settings = folds.final, folds.task.settings
@@ -90,7 +131,7 @@ def _train_members(
         n_starts = 1 if parts else chosen.n_starts
         rest = chosen.candidate, fold, settings, watch, chosen.n_iter
         fits.append(train_from_starts(n_starts, *rest, until))
-    state = _state_of(fits[0], chosen.candidate, final, log)
+    state = _state_of(fits[0], chosen.candidate, final, log, order)
     if folds.task.holds_out_for_calibration and final.valid is not None:
         log.notes.append(
             f"{len(final.valid)} rows were held out of the final training and set the temperature."
@@ -134,7 +175,8 @@ def fit_sample(
     fitted = train_on_fold(
         chosen.candidate, folds.final, task.settings, watch, "choose", chosen.n_iter
     )
-    state = _state_of(fitted, chosen.candidate, folds.final, log)
+    every_class = np.arange(task.n_classes)
+    state = _state_of(fitted, chosen.candidate, folds.final, log, every_class)
     features, trained = fitted.features, fitted.trained
     return SampleFit(
         features.feature_map,
@@ -146,12 +188,15 @@ def fit_sample(
     )
 
 
-def _state_of(fitted: Fitted, candidate: Candidate, final: Fold, log: Log) -> TrainingState:
+def _state_of(
+    fitted: Fitted, candidate: Candidate, final: Fold, log: Log, order: IntArray
+) -> TrainingState:
     if candidate.n_planes != 1 and (
         unstable := final.preparation.clusters_of(candidate.n_planes).unstable
     ):
+        codes = sorted(order[list(unstable)].tolist())
         log.notes.append(
-            f"k-means did not repeat itself on class codes {list(unstable)}; "
+            f"k-means did not repeat itself on class codes {codes}; "
             f"first planes came from init={fitted.init!r}."
         )
     n_iter = len(fitted.trained.records)

@@ -64,7 +64,7 @@ class Fold:
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots, pairs
         if candidate.adaptive and not candidate.has_adaptive_steps:
             if key not in self._scaled:
-                units = units_of(self._column_strengths)
+                units = self._column_units
                 self._parts.clear()
                 self._scaled.clear()
                 self._scaled[key] = self.preparation.weighed_features(*key[:2], units)
@@ -99,13 +99,13 @@ class Fold:
         return found.trained.planes, self.parts(found.features)[0]
 
     @cached_property
-    def _column_strengths(self) -> FloatArray:
-        """(n_columns,) importance of each encoded column on the training rows; zero for a
-        constant one."""
+    def _column_units(self) -> FloatArray:
+        """(n_columns,) unit of each encoded column by its importance on the training rows; one for
+        a constant column, which changes no other unit."""
         planes, rows = self._probed
-        strengths = np.zeros(self.preparation.encoded.X.shape[1])
-        strengths[rows.X.lift.column_of] = part_strengths(planes, rows)
-        return strengths
+        units = np.ones(self.preparation.encoded.X.shape[1])
+        units[rows.X.lift.column_of] = units_of(part_strengths(planes, rows))
+        return units
 
     def parts(self, features: Features) -> tuple[Rows, Rows | None]:
         """Features of the training rows and of the validation rows."""

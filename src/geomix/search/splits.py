@@ -36,6 +36,7 @@ from geomix.training.rows import (
     class_weighted,
     column_range,
     distinct_rows,
+    relative_weights,
     stratified_folds,
     stratified_split,
 )
@@ -117,8 +118,9 @@ def task_of(
         settings = replace(settings, early_stopping="calibrated" if validated else "off")
     if not is_dense(rows.X):  # the importance of a column needs a spline, which is dense
         settings = replace(settings, adaptive_penalty=False)
+    merged = distinct_rows(rows, column_range(rows.X), schema.is_category)
     return Task(
-        distinct_rows(rows, column_range(rows.X), schema.is_category),
+        replace(merged, weight=relative_weights(merged.weight)),
         valid,
         schema,
         len(classes),

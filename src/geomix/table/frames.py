@@ -45,15 +45,17 @@ def names_and_types(X: Any) -> list[tuple[Any, Any]]:
     return []
 
 
+def refuse_masked(values: Any, name: str, remedy: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be ignored; {remedy}.")
+
+
 def as_table(X: Any, name: str) -> Any:
     """X with lists as arrays and sparse matrices checked; raises for masked arrays and lazy frames.
 
     name : what messages call the table
     """
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} is a masked array, whose mask would be ignored; use {name}.filled(np.nan)."
-        )
+    refuse_masked(X, name, f"use {name}.filled(np.nan)")
     if is_sparse(X):
         return checked_csr(X, name)
     _refuse_without_rows(X, name)

@@ -15,7 +15,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.table.columns import is_missing
-from geomix.table.frames import as_column
+from geomix.table.frames import as_column, refuse_masked
 
 
 def plain_labels(y: Any) -> Any:
@@ -26,6 +26,7 @@ def plain_labels(y: Any) -> Any:
     and booleans become NumPy's (scikit-learn converts them to floats). A table of one column, of a
     library that has no columns of its own, is that column.
     """
+    refuse_masked(y, "y", "drop the masked rows")
     y = as_column(y, "y")
     if isinstance(y, (list, tuple)):
         labels = np.asarray(y)
@@ -74,6 +75,7 @@ def codes_by_text(classes: Any) -> dict[str, int]:
 
 def codes_of(y: Any, classes: Any, name: str, known_as: str = "the labels of y") -> IntArray:
     """Codes of labels among known ``classes``; an unknown label is an error."""
+    refuse_masked(y, name, "drop the masked rows")
     y = np.asarray(y)
     _check_labels_known(y, name)
     codes = label_codes(y, classes)
@@ -186,8 +188,7 @@ def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") 
 
 
 def _as_numbers(sample_weight: Any, name: str) -> FloatArray:
-    if isinstance(sample_weight, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, whose mask would be ignored; use .filled(0).")
+    refuse_masked(sample_weight, name, "use .filled(0)")
     given = np.asarray(as_column(sample_weight, name))
     if given.dtype.kind in "biuf":
         return given.astype(np.float64)

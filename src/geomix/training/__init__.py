@@ -4,6 +4,7 @@ settings, recipe     every parameter of a fit, and the public part that few peop
                      parameter_checks has what each may be
 labelled_rows        X, y and weights at the door of ``fit``; data_checks warns about them
 rows                 training rows: repeats merged, canonical order, splits and folds
+class_order          the order of the classes in training, whatever their labels
 preparation          rows standardised and clustered once for all candidates
 features             working features of rows under one lift
 plane_counts         how many planes a class gets; initial_planes where they start

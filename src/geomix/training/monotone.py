@@ -113,7 +113,7 @@ def _by_label(column: Any, wanted: Any, labels: list[Any]) -> Mapping[Any, Any]:
             f"which names no class; got {len(labels)} classes. Pass a dict by class, such as "
             f"{{{column!r}: {{{labels[-1]!r}: 1}}}}."
         )
-    return {labels[1]: wanted}
+    return {max(labels): wanted}  # training has an order of classes of its own
 
 
 def _code(label: Any, labels: list[Any]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray
+from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray, round_in_place
 from geomix.core.feature_map import FeatureMap, linear_map, spline_map
 from geomix.core.lifts import (
     IdentityLift,
@@ -258,7 +258,10 @@ def prepare(
 
 
 def _standardised(rows: Rows, linear: FeatureMap) -> Rows:
-    return Rows(linear.standardized(rows.X), rows.y, rows.weight)
+    X = linear.standardized(rows.X)
+    if isinstance(rows.X, PickedRows) and isinstance(X, np.ndarray) and X.dtype == np.float64:
+        X = round_in_place(X)
+    return Rows(X, rows.y, rows.weight)
 
 
 def _learnt_from(rows: Rows, schema: Schema, settings: Settings) -> FeatureMap:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray, rounded
 from geomix.core.kernel import TrainingRows, training_rows
 from geomix.table.labels import unitless
 from geomix.table.row_views import PickedRows, all_rows, blocks, is_dense
@@ -96,7 +96,7 @@ def distinct_rows(rows: Rows, columns: ColumnRange, is_category: BoolArray | Non
     ranks: dict[int, FloatArray] = {}
     if is_category is not None and is_category.any():
         ranks = _level_ranks(rows, columns, is_category)
-    keys = _row_keys(rows.X, columns, ranks)
+    keys = row_keys(rows.X, columns, ranks)
     order = np.lexsort((rows.y, keys))
     keys, y = keys[order], rows.y[order]
     suspects = np.flatnonzero((keys[1:] == keys[:-1]) & (y[1:] == y[:-1])) + 1
@@ -107,12 +107,24 @@ def distinct_rows(rows: Rows, columns: ColumnRange, is_category: BoolArray | Non
     return Rows(rows.X[order[starts]], y[starts], np.add.reduceat(rows.weight[order], starts))
 
 
+def relative_weights(weight: FloatArray) -> FloatArray:
+    """Positive weights up to a common factor, rounded to 24 significant bits.
+
+    Weights times any factor become the same bits, unless one of them lies on the border between
+    two roundings. Whole numbers below 2^24 stay exact if one of them is a power of two.
+    """
+    if len(weight) == 0:
+        return weight
+    smallest, _ = np.frexp(weight.min())
+    return unitless(rounded(weight / smallest))
+
+
 def _level_ranks(rows: Rows, columns: ColumnRange, is_category: BoolArray) -> dict[int, FloatArray]:
     """A rank in place of the code of each level, by column: the order of the levels by the mean of
     their rows over numbers and classes, which their names do not influence."""
     share = np.bincount(rows.y, rows.weight) / rows.weight.sum()
     numeric = [j for j in columns.varying.tolist() if not is_category[j]]
-    base = _row_keys(rows.X, columns, {}, only=numeric) + share[rows.y]
+    base = row_keys(rows.X, columns, {}, only=numeric) + share[rows.y]
     # Sorted first: the sum of a level then does not depend on the order of the table.
     by_base = np.lexsort((rows.weight, base))
     ranks = {}
@@ -134,7 +146,7 @@ def _level_ranks(rows: Rows, columns: ColumnRange, is_category: BoolArray) -> di
     return ranks
 
 
-def _row_keys(
+def row_keys(
     X: Any, columns: ColumnRange, ranks: dict[int, FloatArray], only: list[int] | None = None
 ) -> FloatArray:
     """One number per row that equal rows share and different rows, in practice, do not.
