@@ -204,3 +204,19 @@ def test_kill_9_at_any_moment_leaves_the_old_file_or_the_new_one(tmp_path):
     assert left, "no kill fell into a write: the test proves nothing"
     content = {saving.to_bytes(case(name).model) for name in ("linear", "spline pairs")}
     assert target.read_bytes() in content
+
+
+@pytest.mark.parametrize("moment", ["fdopen", "fsync", "replace"])
+def test_ctrl_c_at_any_moment_leaves_no_temporary_file(tmp_path, monkeypatch, moment):
+    target = tmp_path / "model"
+    atomic.write_bytes(target, b"old")
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, moment, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        atomic.write_bytes(target, b"new")
+    monkeypatch.undo()
+    assert [one.name for one in tmp_path.iterdir()] == ["model"]
+    assert target.read_bytes() == b"old"

@@ -46,10 +46,9 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
     stem = _stem(name)
     _remove_stale(folder, stem)
     temporary = os.path.join(folder, f".{stem}.{os.getpid()}.{secrets.token_hex(6)}.tmp")
-    # Private until it has the permissions of the file that it replaces.
-    file = _create(temporary, 0o666 if mode is None else 0o600)
-    try:
-        with file:
+    try:  # from here on, so that Ctrl-C right after the file was created removes it too
+        # Private until it has the permissions of the file that it replaces.
+        with _create(temporary, 0o666 if mode is None else 0o600) as file:
             yield file
             file.flush()
             if mode is not None and hasattr(os, "fchmod"):

@@ -107,7 +107,7 @@ class ClassReliabilityDisplay:
         for c, panel in enumerate(panels):
             self._draw_class(panel, c)
         for place, name in enumerate(self.curves):
-            ax.plot([], [], label=name, **self._style(place))
+            ax.plot([], [], label=look.plain(name), **self._style(place))
         look.legend_above(ax)
         ax.get_legend().set_bbox_to_anchor((0.0, 1.12 if n_rows == 1 else 1.06))
         return replace(self, ax_=ax, figure_=ax.figure, panels_=tuple(panels))
@@ -132,7 +132,8 @@ class ClassReliabilityDisplay:
         ax.set_yticks([0.0, 0.5, 1.0])
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(look.percent)
-        ax.set_title(str(self.classes[c]), fontsize=8.5, color=look.class_color(c), loc="left")
+        title = look.plain(self.classes[c])
+        ax.set_title(title, fontsize=8.5, color=look.class_color(c), loc="left")
         look.quiet_frame(ax)
         ax.tick_params(labelsize=7)
 

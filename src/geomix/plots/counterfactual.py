@@ -86,7 +86,8 @@ class CounterfactualDisplay:
         below = look.panel_below(ax, (3.0, 0.5 + 0.3 * n_changes))
         for code, label in enumerate(self.classes):
             style = {"color": look.class_color(code), "linestyle": look.class_dash(code)}
-            ax.plot(self.way, self.probabilities[:, code], linewidth=1.7, label=str(label), **style)
+            p, name = self.probabilities[:, code], look.plain(label)
+            ax.plot(self.way, p, linewidth=1.7, label=name, **style)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), ylabel="probability")
         ax.set_xticks([0.0, 1.0], ["the row", f"{self.found.distance:.3g} away"])
         for text, side in zip(ax.get_xticklabels(), ("left", "right"), strict=True):
@@ -105,7 +106,7 @@ class CounterfactualDisplay:
         colors = [look.HUES[0] if size >= 0.0 else look.HUES[1] for size in sizes]
         ax.barh(range(n_changes), sizes, 0.6, color=colors)
         ax.axvline(0.0, color=look.QUIET, linewidth=0.7)
-        names = [f"{name}: {text}" for name, text, _ in shown]
+        names = [look.plain(f"{name}: {text}") for name, text, _ in shown]
         ax.set_yticks(range(n_changes), names)
         left_out = len(self.changes) - n_changes
         more = f"; {left_out} smaller ones not shown" if left_out else ""

@@ -58,6 +58,13 @@ def plane_shades(code: int, n_planes: int) -> FloatArray:
     return 1.0 - depth[:, None] * (1.0 - np.array(to_rgb(class_color(code))))
 
 
+def plain(text: Any) -> str:
+    """Names of columns, classes and levels as text: matplotlib reads $ as mathematics, and leaves
+    labels that begin with _ out of legends."""
+    escaped = str(text).replace("$", r"\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
+
+
 def own_axes(width: float, height: float) -> Any:
     """Axes on a new figure that pyplot does not know of."""
     return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained").subplots()

@@ -40,7 +40,7 @@ def draw_points(ax: Any, X: FloatArray, code: int, label: str, *, faint: bool = 
         marker=look.class_marker(code),
         edgecolor="white",
         linewidth=0.4,
-        label=label,
+        label=look.plain(label),
         zorder=3,
     )
 
@@ -49,7 +49,7 @@ def draw_name(ax: Any, grid: Grid, region: FloatArray, name: str, code: int) -> 
     """``name`` deep inside ``region``, a map of booleans."""
     box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
     ax.annotate(
-        name,
+        look.plain(name),
         grid.deepest_point(region),
         ha="center",
         va="center",
@@ -62,7 +62,8 @@ def draw_name(ax: Any, grid: Grid, region: FloatArray, name: str, code: int) -> 
 
 def frame_map(ax: Any, grid: Grid, columns: tuple[str, ...]) -> None:
     (left, bottom), (right, top) = grid.low, grid.high
-    ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=columns[0], ylabel=columns[1])
+    ax.set(xlim=(left, right), ylim=(bottom, top))
+    ax.set(xlabel=look.plain(columns[0]), ylabel=look.plain(columns[1]))
     look.quiet_frame(ax, box=True)
 
 

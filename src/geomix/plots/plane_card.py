@@ -99,7 +99,7 @@ class PlaneCardDisplay:
         ax = look.own_axes(6.2, height) if ax is None else ax
         panels = self._draw_curves(ax) if self.curves else self._draw_bars(ax)
         room = 22 if panels else 10  # the panels have titles of their own
-        ax.set_title(self._title(), fontsize=9, color=look.INK, loc="left", pad=room)
+        ax.set_title(look.plain(self._title()), fontsize=9, color=look.INK, loc="left", pad=room)
         return replace(self, ax_=ax, figure_=ax.figure, panels_=tuple(panels))
 
     _repr_png_ = look.notebook_png
@@ -122,7 +122,7 @@ class PlaneCardDisplay:
             one.column if _is_straight(one) else f"{one.column} ({one.direction})"
             for one in columns
         ]
-        ax.set_yticks(places, names)
+        ax.set_yticks(places, list(map(look.plain, names)))
         ax.set(ylim=(len(columns) - 0.4, -0.6), xlabel="moves the plane's score by (deviation)")
         look.quiet_frame(ax)
         ax.spines["left"].set_visible(False)
@@ -136,7 +136,7 @@ class PlaneCardDisplay:
         for panel, curve in zip(panels, self.curves, strict=True):
             _draw_curve(panel, curve, self.place, look.class_color(self.code))
             panel.set_ylim(-most, most)
-            panel.set_title(curve.column, fontsize=8, color=look.INK, loc="left", pad=3)
+            panel.set_title(look.plain(curve.column), fontsize=8, color=look.INK, loc="left", pad=3)
             look.quiet_frame(panel)
             panel.tick_params(labelsize=7)
         return panels
@@ -155,5 +155,5 @@ def _draw_curve(ax: Any, curve: ColumnCurves, place: int, color: str) -> None:
     strongest = np.sort(np.argsort(-np.abs(values), kind="stable")[:MOST_LEVELS])
     ax.bar(range(len(strongest)), values[strongest], 0.7, color=color)
     names = [str(curve.levels[level]) for level in strongest]
-    cut = [name if len(name) <= 10 else name[:9] + "…" for name in names]
+    cut = [look.plain(name if len(name) <= 10 else name[:9] + "…") for name in names]
     ax.set_xticks(range(len(strongest)), cut, rotation=30, ha="right")

@@ -89,7 +89,7 @@ class ProjectionDisplay:
                 marker=look.class_marker(code),
                 edgecolor="white",
                 linewidth=0.4 * size,
-                label=str(self.classes[code]),
+                label=look.plain(self.classes[code]),
             )
         wrong = np.flatnonzero(self.wrong)
         ringed = _evenly(wrong, MOST_WRONG)

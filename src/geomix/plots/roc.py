@@ -86,7 +86,7 @@ class RocDisplay:
         for name in sorted(single[:MOST_CURVES], key=codes.__getitem__):
             code = codes[name]
             style = {"color": look.class_color(code), "linestyle": look.class_dash(code)}
-            label = f"{name}: {self.areas[name]:.3f}"
+            label = look.plain(f"{name}: {self.areas[name]:.3f}")
             ax.plot(*self.curves[name], linewidth=1.5, label=label, **style)
         label = f"{MICRO}: {self.areas[MICRO]:.3f}"
         ax.plot(*self.curves[MICRO], color=look.INK, linewidth=2.2, alpha=0.75, label=label)

@@ -114,7 +114,9 @@ class UnionDisplay:
             )
         if points and len(self.points):
             draw_points(ax, self.points, self.code, f"rows of {self.label}")
-        ax.plot([], [], color=look.INK, linewidth=1.5, label=f"soft union: {self.label}")
+        ax.plot(
+            [], [], color=look.INK, linewidth=1.5, label=look.plain(f"soft union: {self.label}")
+        )
         frame_map(ax, self.grid, self.columns)
         look.legend_above(ax, handles=patches)
         return replace(self, ax_=ax, figure_=ax.figure)

@@ -72,7 +72,7 @@ class UsageDisplay:
         for code, shares in enumerate(self.shares):
             _draw_bar(ax, code, shares)
         ax.set(xlim=(0.0, 1.0), ylim=(n_classes - 0.5, -0.5), xlabel="share of the class's rows")
-        ax.set_yticks(range(n_classes), [str(label) for label in self.classes])
+        ax.set_yticks(range(n_classes), list(map(look.plain, self.classes)))
         ax.xaxis.set_major_formatter(look.percent)
         look.quiet_frame(ax)
         ax.spines["left"].set_visible(False)
