@@ -28,6 +28,8 @@ from geomix import (
     InvalidParameterError,
     SchemaError,
 )
+from geomix.table import labels
+from geomix.training import data_checks, many_classes
 
 QUICK = {"lift": "linear", "n_planes": 2, "l2": 1e-4, "max_iter": 30, "random_state": 0}
 # One plane per class and a firm penalty make one optimum; tol this small reaches it.
@@ -1239,3 +1241,19 @@ def test_arrays_of_a_model_are_read_only(lift):
 def test_shares_of_classes_are_given_by_label(small_model):
     with pytest.raises(TypeError, match=r"Got priors of type list; expected a dict .* \{0: 0\.2"):
         small_model.model_.with_priors([0.2, 0.3, 0.5])
+
+
+def test_more_labels_than_classes_can_be_are_refused():
+    n = labels.MOST_CLASSES + 1
+    with pytest.raises(ValueError, match=r"y has 10001 different labels; expected at most 10000"):
+        classifier().fit(np.zeros((3 * n, 1)), np.arange(3 * n) % n)
+
+
+def test_training_on_very_many_classes_is_cut_short_with_a_warning(monkeypatch):
+    monkeypatch.setattr(many_classes, "MANY_CLASSES", 5)
+    monkeypatch.setattr(many_classes, "MOST_OPERATIONS", 1.0)
+    monkeypatch.setattr(data_checks, "MANY_CLASSES", 5)
+    X, y = np.random.default_rng(0).standard_normal((120, 3)), np.arange(120) % 6
+    with pytest.warns(DataQualityWarning, match="6 classes: training takes fewer iterations"):
+        clf = classifier(lift="linear", n_planes=1, l2=1e-3).fit(X, y)
+    assert clf.n_iter_ <= many_classes.FEWEST_ITERATIONS

@@ -25,6 +25,7 @@ from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.sampling import row_keys
 from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import Classes, RowPart, Survey, survey_part, with_factors
+from geomix.table.labels import MOST_CLASSES
 from geomix.tablefile.block import LABEL, NUMBER, Block, TableFile
 from geomix.tablefile.class_labels import (
     MOST_PLACES,
@@ -37,9 +38,6 @@ from geomix.tablefile.class_labels import (
 )
 from geomix.tablefile.column_types import as_float32, checked_blocks, guess_kinds, with_text_columns
 from geomix.tablefile.delimited import NotNumbers
-
-# The sample has rows of every class, so there is a limit; more labels than this are no classes.
-MOST_CLASSES = 10_000
 
 Shown = Callable[[str, Iterator[Block]], Iterator[Block]]
 

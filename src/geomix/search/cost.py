@@ -23,9 +23,10 @@ from geomix.search.constants import (
 )
 from geomix.search.folds import Fold
 from geomix.search.splits import Folds
+from geomix.training.many_classes import PER_PLANE
 from geomix.training.settings import Settings
 
-POOLING, SOLVER = 16, 40  # multiplications for each row of a plane, and for each of its weights
+SOLVER = 40  # multiplications for each weight of a plane
 
 
 @dataclass
@@ -65,5 +66,5 @@ def operations(
     if candidate.n_knots is not None:
         n_weights = n_columns * candidate.n_knots + bins_per_side(fold.n_train) ** 2 * n_pairs
     n_planes = preparation.n_planes_of(candidate.n_planes)
-    per_plane = float(fold.n_train) * (n_features + POOLING) + SOLVER * n_weights
+    per_plane = float(fold.n_train) * (n_features + PER_PLANE) + SOLVER * n_weights
     return per_plane * n_planes * n_iter * len(folds)

@@ -21,6 +21,7 @@ from geomix.training.history import Record
 from geomix.training.initial_planes import initial_planes, split_planes
 from geomix.training.interactions import Pairs, strongest_pairs
 from geomix.training.loop import train_planes
+from geomix.training.many_classes import affordable
 from geomix.training.monotone import order_of
 from geomix.training.preparation import Preparation
 from geomix.training.random_streams import stream
@@ -293,7 +294,7 @@ def _train(
         stream(preparation.seed, "batches"),
         None if watch is None else watch_planes,
         phase,
-        max_iter,
+        affordable(max_iter or settings.max_iter, train, start.planes),
         n_before=start.n_iter,
         order=order_of(preparation.directions, features.feature_map, preparation.n_classes),
     )

@@ -17,6 +17,9 @@ from geomix.errors import InvalidParameterError
 from geomix.table.columns import is_missing
 from geomix.table.frames import as_column, refuse_masked
 
+# More labels than this are identifiers or quantities, and every pass computes a score for each.
+MOST_CLASSES = 10_000
+
 
 def plain_labels(y: Any) -> Any:
     """Labels with their original types, where NumPy or scikit-learn would change them.
@@ -50,6 +53,11 @@ def read_labels(y: Any) -> tuple[Any, IntArray]:
     check_labels(y, "y")
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(
+            f"y has {len(classes)} different labels; expected at most {MOST_CLASSES} classes. If y "
+            "is a quantity, cut it into ranges; if it is an identifier, it is the wrong column."
+        )
     return classes, codes.astype(np.intp)
 
 

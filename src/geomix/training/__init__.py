@@ -9,6 +9,7 @@ preparation          rows standardised and clustered once for all candidates
 features             working features of rows under one lift
 plane_counts         how many planes a class gets; initial_planes where they start
 adaptive_penalty     the importance of columns and steps, and a penalty that follows it
+many_classes         training on very many classes is cut short
 monotone             constraints on the weights that make probabilities monotone
 loop                 the solver's loop: lbfgs_stages or adam_epochs, with schedules
 run, history         what a run records, and when it has to stop

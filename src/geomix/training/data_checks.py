@@ -16,6 +16,7 @@ from geomix.arrays import IntArray
 from geomix.errors import DataQualityWarning
 from geomix.table.check import TableCheck
 from geomix.table.schema import Schema
+from geomix.training.many_classes import MANY_CLASSES
 from geomix.training.rows import ColumnRange
 
 
@@ -66,6 +67,11 @@ def _about_classes(
 ) -> list[str]:
     n_rows = int(counts.sum())
     concerns = []
+    if len(labels) > MANY_CLASSES:
+        concerns.append(
+            f"y has {len(labels)} classes: training takes fewer iterations than usual. If y is a "
+            "quantity or an identifier, it is the wrong column."
+        )
     for label, count in zip(labels, counts, strict=True):
         if count == 0:
             concerns.append(f"Class {label!r} has no row of positive weight.")
