@@ -55,14 +55,20 @@ paper: $(VENV)/.bench
 speed: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed.py
 
-# Two threads on one scorer for ten seconds: how many rows were scored, and how many differ.
+# Threads, worker processes, kills and odd files, with counts; SOAK="--kills 1000 --seconds 600".
+SOAK ?= --seconds 60 --workers 8 --kills 100
 soak: $(VENV)/.test
 	GEOMIX_SOAK_SECONDS=10 $(BIN)/pytest -s tests/core/test_native.py -k threads_share_a_scorer
+	$(BIN)/python tests/soak.py $(SOAK)
+	$(BIN)/pytest tests/out_of_core/test_dask.py -k killed
 
-# Damaged and hostile model files by the hundred thousand; MUTATIONS=1000000 SEED=7 for others.
+# Native code on hostile rows for ten minutes, then damaged and hostile model files by the hundred
+# thousand; FUZZ_SECONDS=60 MUTATIONS=1000000 SEED=7 for others.
+FUZZ_SECONDS ?= 600
 MUTATIONS ?= 200000
 SEED ?= 1
 fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz_native.py --seconds $(FUZZ_SECONDS) --seed $(SEED)
 	GEOMIX_MUTATIONS=$(MUTATIONS) GEOMIX_MUTATION_SEED=$(SEED) $(BIN)/pytest -n 2 \
 		tests/modelfile/test_modelfile_hostile.py -k mutated
 
