@@ -131,7 +131,23 @@ def test_drift_tells_by_its_exit_code(trained, run, tmp_path):
     by_reference = run(
         "drift", trained / "m.geomix", one_kind, "--reference", trained / "rows.csv", "--json"
     )
-    assert json.loads(ran.out) == json.loads(by_reference.out)
+    with_columns = json.loads(by_reference.out)
+    assert json.loads(ran.out) == with_columns | {"columns": []}
+    assert len(with_columns["columns"]) == len(names) - 1
+
+
+def test_drift_from_a_reference_prints_the_columns_that_moved_and_no_others(trained, run, tmp_path):
+    names, rows = flowers()
+    wider = [[*r[:2], str(float(r[2]) + 1.5), *r[3:]] for r in rows]
+    path = written(tmp_path / "new.csv", csv_text(names, wider))
+    model, reference = trained / "m.geomix", trained / "rows.csv"
+    moved = run("drift", model, path, "--reference", reference)
+    table = moved.out.split("columns that moved:")[1].split("planes whose")[0].splitlines()
+    assert len([line for line in table if line.strip()]) == 2  # headings, and the one column
+    assert names[2] in table[2]
+    assert "100%" in table[2]
+    same = run("drift", model, reference, "--reference", reference)
+    assert "no column moved" in same.out
 
 
 def test_exports_are_those_of_the_library(trained, run, tmp_path):

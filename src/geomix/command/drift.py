@@ -45,16 +45,32 @@ def add(commands: Any) -> None:
 
 def run(args: Any) -> int:
     from geomix.command.inputs import read_rows
-    from geomix.explain.drift import cell_counts, compare_counts
+    from geomix.explain.drift import cell_counts, compare, compare_counts
 
     model = options.load_model(args.model)
     X_new, _ = read_rows(args, model, args.data)
-    reference = _reference(args, model)
+    X_reference = None
+    if args.reference is not None:
+        X_reference, _ = read_rows(args, model, args.reference)
     with exit_code_for_bad_values(DATA):
-        found = compare_counts(model, reference, cell_counts(model, X_new))
+        if X_reference is None:
+            found = compare_counts(model, _training_counts(args, model), cell_counts(model, X_new))
+        else:
+            found = compare(model, X_reference, X_new)
     result = DriftResult(found, args.level, args.least_change)
     options.print_result(args, result)
     return int(result.is_drift)
+
+
+def _p_value(p: float) -> str:
+    return "< 1e-10" if p < 1e-10 else f"{p:.2g}"
+
+
+def _effect(one: Any) -> str:
+    """What a column does to the class that it changes most, in log-odds."""
+    if one.effect is None or abs(one.effect) < 0.005:
+        return "none"
+    return f"{one.effect:+.2f} for {one.label}"
 
 
 class DriftResult(NamedTuple):
@@ -80,9 +96,37 @@ class DriftResult(NamedTuple):
             f"level {self.level:g} (G = {found.g:.4g}, {found.degrees} degrees of freedom)",
             f"{found.n_new} new rows, {found.n_reference} reference rows; mean confidence "
             f"{found.confidence_new:.1%}, before {found.confidence_reference:.1%}",
+            self._columns(),
             self._planes(),
         ]
         return "\n".join(lines)
+
+    def _columns(self) -> str:
+        """The columns that moved, the largest part of the change in answers first."""
+        from geomix.table.printing import SmallTable
+
+        if not self.found.columns:
+            return "give --reference FILE to see which columns moved"
+        moved = [one for one in self.found.columns if self._has_moved(one)]
+        if not moved:
+            return "no column moved"
+        rows = tuple(
+            (
+                one.column,
+                f"{one.distance:.1%}",
+                _p_value(one.p_value),
+                "" if one.share is None else f"{one.share:.0%}",
+                _effect(one),
+            )
+            for one in moved[:MOST_SHOWN]
+        )
+        shown = f", {MOST_SHOWN} of {len(moved)}" if len(moved) > MOST_SHOWN else ""
+        title = f"columns that moved{shown}:"
+        headings = ("column", "moved by", "p", "share of the change", "effect on the answers")
+        return str(SmallTable(title, headings, rows))
+
+    def _has_moved(self, one: Any) -> bool:
+        return bool(one.p_value < self.level and one.distance >= SMALLEST_SHOWN)
 
     def _planes(self) -> str:
         """The planes whose share of the rows changed, the largest parts of G first."""
@@ -112,15 +156,12 @@ class DriftResult(NamedTuple):
         return any(plane.member for plane in self.found.planes)
 
 
-def _reference(args: Any, model: Any) -> Any:
-    """Counts of the rows of --reference, or those of the training rows in the model file."""
+def _training_counts(args: Any, model: Any) -> Any:
+    """Counts of the training rows, which the model file holds."""
     import numpy as np
 
-    from geomix.command.inputs import read_rows
-    from geomix.explain.drift import CellCounts, cell_counts
+    from geomix.explain.drift import CellCounts
 
-    if args.reference is not None:
-        return cell_counts(model, read_rows(args, model, args.reference)[0])
     facts = model.training or {}
     counts = facts.get("plane_rows")
     if not isinstance(counts, list) or len(counts) != model.planes.n_planes or model.edits:
