@@ -133,18 +133,18 @@ def test_drift_tells_by_its_exit_code(trained, run, tmp_path):
     )
     with_columns = json.loads(by_reference.out)
     assert json.loads(ran.out) == with_columns | {"columns": []}
-    assert len(with_columns["columns"]) == len(names) - 1
+    assert len(with_columns["columns"]) == len(names) - 2  # without the identifier and the label
 
 
 def test_drift_from_a_reference_prints_the_columns_that_moved_and_no_others(trained, run, tmp_path):
     names, rows = flowers()
-    wider = [[*r[:2], str(float(r[2]) + 1.5), *r[3:]] for r in rows]
-    path = written(tmp_path / "new.csv", csv_text(names, wider))
+    longer = [[*r[:3], str(float(r[3] or 1.0) + 1.5), *r[4:]] for r in rows]
+    path = written(tmp_path / "new.csv", csv_text(names, longer))
     model, reference = trained / "m.geomix", trained / "rows.csv"
     moved = run("drift", model, path, "--reference", reference)
     table = moved.out.split("columns that moved:")[1].split("planes whose")[0].splitlines()
     assert len([line for line in table if line.strip()]) == 2  # headings, and the one column
-    assert names[2] in table[2]
+    assert names[3] in table[2]
     assert "100%" in table[2]
     same = run("drift", model, reference, "--reference", reference)
     assert "no column moved" in same.out
