@@ -24,7 +24,7 @@ from geomix.core.calibration import expected_calibration_error
 from geomix.explain.cells import encoded_rows
 from geomix.report import metrics, report_html
 from geomix.report.page import embedded_json
-from geomix.report.sample import sampled_rows
+from geomix.report.sample import cell_oddness, sampled_rows
 from geomix.table.frames import taken
 
 LIFTS = ["several", "committee", "mixed linear", "mixed committee", "mixed fourier"]
@@ -266,13 +266,29 @@ def test_rows_are_chosen_for_what_their_headings_say():
     kinds = {row.kind: [one.place for one in rows if one.kind == row.kind] for row in rows}
     ranked = np.sort(P, axis=1)
     lead = ranked[:, -1] - ranked[:, -2]
-    assert set(kinds["Least certain"]) == set(np.argsort(lead)[:8])
-    wrong = kinds["Surest of the wrong answers"]
-    assert (given[wrong] != y[wrong]).all()
-    others = np.setdiff1d(np.flatnonzero(given != y), places)
-    assert P[wrong].max(axis=1).min() >= P[others].max(axis=1).max()
-    assert set(given[kinds["Surest of each class"]]) == {0, 1, 2}
+    top = P.max(axis=1)
+    assert rows[0].kind == "Typical"  # the page opens on it
+    typical = kinds["Typical"]
+    assert (given[typical] == y[typical]).all()
+    assert set(y[typical]) == {0, 1, 2}
+    for place in typical[:3]:
+        own = top[(given == y) & (y == y[place])]
+        assert abs(top[place] - np.median(own)) == np.abs(own - np.median(own)).min()
+    wrong = np.flatnonzero(given != y)
+    assert set(kinds["Surprising"]) == set(wrong[np.argsort(-top[wrong])][:8])
+    assert (given[kinds["Wrong"]] != y[kinds["Wrong"]]).all()
+    assert len(set(kinds["Unsure"]) & set(np.argsort(lead)[:16])) == 8
     assert sampled_rows(P, given, y, 0) == ()
+
+
+def test_a_typical_row_has_the_usual_cells_of_its_class():
+    rng = np.random.default_rng(0)
+    encoded = np.column_stack([rng.normal(size=200), rng.integers(0, 3, 200)]).astype(float)
+    encoded[:150, 1] = 2.0
+    encoded[7] = [9.0, 0.0]
+    odd = cell_oddness(encoded, [False, True], np.zeros(200, dtype=int))
+    assert odd.argmax() == 7
+    assert encoded[odd.argmin(), 1] == 2.0
 
 
 def test_the_summary_tells_the_figures():

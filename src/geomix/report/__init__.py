@@ -6,7 +6,8 @@
     metrics.py     how good the answers are, with intervals
     sample.py      the rows that the page carries, and the ranges of its controls
     words.py       the summary
-    pictures.py    where the lines, dots and bars of its pictures go
+    pictures.py, effect_pictures.py
+                   where the lines, dots and bars of its pictures go
     live.py        what the page's JavaScript works with
     facts.py       all of it as plain values
     page.py        plain values as HTML, with templates/
@@ -41,7 +42,8 @@ def report(model: GeometricMixture, X: Any, y: Any, path: Any, **options: Any) -
     title : of the page
     n_rows : rows of ``X`` that the page carries for its reader to choose from. They can be read by
         whoever has the file; 0 leaves them out
-    n_counterfactuals : of how many of those the nearest row of another class is computed
+    n_counterfactuals : of how many of those the nearest row of another class is computed, at most;
+        with many classes of fewer
     ignore : numbers of findings not to report
 
     Examples

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from geomix import __version__
+from geomix.explain.cells import model_schema
 from geomix.explain.drift import Drift
+from geomix.explain.effect_facts import Effect, Effects
+from geomix.explain.effects import effects
 from geomix.explain.findings import CODES
 from geomix.explain.global_explanation import GlobalExplanation, explain_global
 from geomix.explain.plane_cards import PlaneCard
@@ -21,17 +24,23 @@ from geomix.geometry.rules import rules
 from geomix.model import GeometricMixture
 from geomix.report import pictures
 from geomix.report.asked import Asked, ask
+from geomix.report.effect_pictures import effect_panels, heat_map, importance_bars
 from geomix.report.live import live_facts
 from geomix.report.metrics import Evaluation, evaluate
 from geomix.report.sample import control_facts
 from geomix.report.words import summary
+from geomix.table.check import check_table
 from geomix.table.printing import plain
 from geomix.training.choice import HEADINGS
 
 MOST_CARDS = 24
 MOST_CARDS_OF_A_CLASS = 4
-MOST_CURVES = 12
-MOST_CLASSES_IN_A_CURVE = 8
+MOST_PANELS = 12
+MOST_IMPORTANCES = 24
+MOST_HEAT_MAPS = 4
+MOST_CLASSES_IN_A_PANEL = 6
+N_COLOURS = 8  # of the page; further classes repeat them
+BANDS_UP_TO = 3  # curves in a panel; bands of more hide each other
 MOST_CLASSES_IN_A_MATRIX = 16
 MOST_CONFUSIONS = 12
 MOST_RULES = 12
@@ -52,6 +61,7 @@ def facts(
     """The whole report as plain values; ``live`` is what the page's JavaScript works with."""
     asked = ask(model, X, y)
     told = _explained(asked, ignore)
+    found = effects(model, asked.some_rows[0])
     quality = evaluate(asked.P, asked.predicted, asked.y)
     reach = _reach(asked)
     return {
@@ -60,7 +70,8 @@ def facts(
         "n_rows": len(asked.y),
         "n_some": len(asked.some),
         "lift": model.lift.kind,
-        "summary": summary(model, told, quality, float(asked.P.max(axis=1).mean())),
+        "summary": summary(model, found, told, quality, float(asked.P.max(axis=1).mean())),
+        "check": check_table(X, model.classes[asked.y], _categories(model)),
         "was_trained_on_as_many": (model.training or {}).get("n_rows") == len(asked.y),
         "about": _about(model),
         "choice": (model.training or {}).get("choice"),
@@ -69,13 +80,13 @@ def facts(
         "metrics": [asdict(metric) for metric in quality.metrics],
         "reliability": pictures.reliability_picture(quality.reliability),
         "confusion": _confusion(model, quality),
-        "importances": _importances(told),
-        "curves": _curves(told, reach, quality),
-        "cards": _cards(model, told, reach),
+        "effects": _effects(found, quality),
+        "sure": _sure(found),
+        "cards": _cards(model, told, reach) if _has_several_planes(model) else None,
         "rules": _rules(asked),
         "findings": [asdict(one) | {"kind": CODES[one.code]} for one in told.findings],
         "drift": None if X_new is None else _drift(model.compare(X, X_new)),
-        "live": live_facts(asked, told, _order(told), n_rows, n_counterfactuals),
+        "live": live_facts(asked, told, found, n_rows, n_counterfactuals),
     }
 
 
@@ -133,49 +144,67 @@ def _confusion(model: GeometricMixture, quality: Evaluation) -> dict[str, Any]:
 # --- columns ---
 
 
-def _order(told: GlobalExplanation) -> list[int]:
-    """Columns, those that matter most first."""
-    if told.importances is not None:
-        return np.argsort(-told.importances, kind="stable").tolist()
-    strength = np.zeros(len(told.columns))
-    for card in told.cards:
-        for one in card.columns:
-            strength[told.columns.index(one.column)] += one.strength * (card.usage or 0.0)
-    return np.argsort(-strength, kind="stable").tolist()
+def _categories(model: GeometricMixture) -> list[int] | None:
+    return np.flatnonzero(model_schema(model).is_category).tolist() or None
 
 
-def _importances(told: GlobalExplanation) -> list[dict[str, Any]]:
-    if told.importances is None:
-        return []
-    most = max(float(told.importances.max(initial=0.0)), 1e-12)
-    return [
-        {
-            "name": told.columns[j],
-            "value": float(told.importances[j]),
-            "part": float(told.importances[j]) / most,
-        }
-        for j in _order(told)[: 2 * MOST_CURVES]
+def _effects(found: Effects, quality: Evaluation) -> dict[str, Any]:
+    """Panels of the strongest columns, importances, and heat maps of the strongest pairs."""
+    curves = [0]
+    if len(found.labels) > 1:
+        frequent = np.argsort(-quality.confusion.sum(axis=1), kind="stable")
+        curves = sorted(frequent[:MOST_CLASSES_IN_A_PANEL].tolist())
+    strong = [one for one in found.strongest() if _varies(one)]
+    shown = strong[:MOST_PANELS]
+    return {
+        "unit": found.unit() if len(found.labels) == 1 else "log-odds against the mean class",
+        "panels": effect_panels(found, shown, curves) if shown else [],
+        "rest": [one.column for one in strong[MOST_PANELS:]],
+        "unused": [one.column for one in found if not _varies(one)],
+        "tints": _tints(curves, len(found.labels)),
+        "legend": [{"code": code, "label": str(found.labels[code])} for code in curves],
+        "n_left_out": len(found.labels) - len(curves),
+        "with_bands": found.has_bands and len(curves) <= BANDS_UP_TO,
+        "with_planes": any(one.planes_low is not None for one in found) and len(curves) == 1,
+        "importances": importance_bars(found, MOST_IMPORTANCES),
+        "heat_maps": [heat_map(one, found.labels) for one in found.interactions[:MOST_HEAT_MAPS]],
+        "pairs": [(one.name, one.strength, one.h) for one in found.interactions[MOST_HEAT_MAPS:]],
+    }
+
+
+def _tints(curves: list[int], n_labels: int) -> dict[int, int]:
+    """Colours of the curves: those of their classes, or of many classes one after another."""
+    if n_labels == 1:
+        return {0: 1}  # of two classes the curve is that of the second
+    return {code: code if n_labels <= N_COLOURS else i for i, code in enumerate(curves)}
+
+
+def _varies(one: Effect) -> bool:
+    missing = 0.0 if one.missing is None else float(np.abs(one.missing).max(initial=0.0))
+    return bool(np.abs(one.values).max(initial=0.0) > 1e-9 or missing > 1e-9)
+
+
+def _sure(found: Effects) -> dict[str, Any]:
+    """What a reader has to know of the pictures: how they were made, and which are empty."""
+    unclear = [
+        one.column
+        for one in found.strongest()
+        if _varies(one)
+        and one.lower is not None
+        and one.upper is not None
+        and bool(((one.lower <= 0.0) & (one.upper >= 0.0)).all())
     ]
+    return {
+        "method": found.method,
+        "bands": found.bands,
+        "has_bands": found.has_bands,
+        "confidence": found.confidence,
+        "unclear": unclear,
+    }
 
 
-def _curves(
-    told: GlobalExplanation, reach: list[tuple[float, float]], quality: Evaluation
-) -> dict[str, Any] | None:
-    """Pictures of what the strongest columns add for each class, on one scale."""
-    if not told.curves:
-        return None
-    frequent = np.argsort(-quality.confusion.sum(axis=1), kind="stable")
-    classes = sorted(frequent[:MOST_CLASSES_IN_A_CURVE].tolist())
-    chosen = [j for j in _order(told) if np.ptp(told.curves[j].values, axis=1).max() > 1e-9]
-    chosen = chosen[:MOST_CURVES]
-    most = pictures.largest_size([told.curves[j].by_class[classes] for j in chosen])
-    made = [
-        {"name": told.columns[j]}
-        | pictures.curve_picture(told.curves[j], classes, reach[j], 1.05 * most)
-        for j in chosen
-    ]
-    legend = [{"code": code, "label": str(told.classes[code])} for code in classes]
-    return {"pictures": made, "legend": legend, "n_left_out": len(told.classes) - len(classes)}
+def _has_several_planes(model: GeometricMixture) -> bool:
+    return bool((model.planes.planes_per_member > 1).any())
 
 
 # --- planes ---
@@ -221,7 +250,9 @@ def _card_columns(
         if told.curves and told.lift == "spline":
             spark = pictures.spark_picture(told.curves[j], plane, reach[j], 1.05 * most)
         typical = None if card.typical is None else card.typical[one.column]
-        line = {"name": one.column, "direction": one.direction, "sign": sign, "spark": spark}
+        # "bends" is said of nearly every curve, and the curve shows it.
+        direction = "" if "bends" in one.direction else one.direction
+        line = {"name": one.column, "direction": direction, "sign": sign, "spark": spark}
         made.append(line | {"part": one.strength / strongest, "typical": typical})
     return made
 
@@ -235,10 +266,18 @@ def _rules(asked: Asked) -> dict[str, Any]:
             "conditions": [str(condition) for condition in one.conditions],
             "coverage": one.coverage,
             "purity": one.purity,
+            "low": one.purity_low,
+            "high": one.purity_high,
         }
         for one in found
     ]
-    return {"rules": made, "coverage": found.coverage, "purity": found.purity}
+    return {
+        "rules": made,
+        "coverage": found.coverage,
+        "purity": found.purity,
+        "default": str(found.default),
+        "default_purity": found.default_purity,
+    }
 
 
 def _drift(found: Drift) -> dict[str, Any]:

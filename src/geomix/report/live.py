@@ -13,26 +13,38 @@ import numpy as np
 from geomix.explain.additive_form import NoShapes, additive
 from geomix.explain.cells import model_schema
 from geomix.explain.contributions import raw_column_of
+from geomix.explain.effect_facts import Effect, Effects
 from geomix.explain.global_explanation import GlobalExplanation
 from geomix.export.json_model import json_facts
 from geomix.export.tables import model_tables
 from geomix.geometry.counterfactual import counterfactual
 from geomix.model import GeometricMixture
 from geomix.report.asked import Asked
-from geomix.report.sample import SampledRow, control_facts, missing_shares, sampled_rows
+from geomix.report.sample import (
+    SampledRow,
+    cell_oddness,
+    control_facts,
+    missing_shares,
+    sampled_rows,
+)
 from geomix.table.frames import taken
 from geomix.table.printing import plain, printable
 
+MOST_POINTS = 100  # of a curve
+# Nearest rows of another class are searched for each other class; 72 searches take some seconds.
+MOST_SEARCHES = 72
+
 
 def live_facts(
-    asked: Asked, told: GlobalExplanation, order: list[int], n_rows: int, n_counterfactuals: int
+    asked: Asked, told: GlobalExplanation, found: Effects, n_rows: int, n_counterfactuals: int
 ) -> dict[str, Any]:
-    """``model`` as ``geomix.export.to_json`` has it; ``reading``: texts, ranges, units and rows.
-
-    order : the columns, those that matter most first.
-    """
+    """``model`` as ``geomix.export.to_json`` has it; ``reading``: texts, ranges, units and rows;
+    ``effects`` by name of the column, for what a pointer shows."""
     model = asked.model
-    rows = sampled_rows(asked.P, asked.predicted, asked.y, n_rows)
+    order = [model.columns.index(one.column) for one in found.strongest()]
+    oddness = cell_oddness(asked.encoded, model_schema(model).is_category.tolist(), asked.y)
+    rows = sampled_rows(asked.P, asked.predicted, asked.y, n_rows, oddness)
+    n_counterfactuals = min(n_counterfactuals, MOST_SEARCHES // (len(model.classes) - 1) or 1)
     reading = {
         "classes": [printable(str(label)) for label in model.classes.tolist()],
         "columns": _live_columns(asked),
@@ -43,7 +55,22 @@ def live_facts(
             for i, row in enumerate(rows)
         ],
     }
-    return {"model": json_facts(model_tables(model)), "reading": reading}
+    effects = {printable(one.column): _live_effect(one) for one in found}
+    return {"model": json_facts(model_tables(model)), "reading": reading, "effects": effects}
+
+
+def _live_effect(one: Effect) -> dict[str, Any] | None:
+    """The points of a number's curves, rounded; the levels of a category stand in the page."""
+    if one.x is None:
+        return None
+    kept = np.unique(np.linspace(0, len(one.x) - 1, MOST_POINTS).astype(np.intp))
+    arrays = {"values": one.values, "lower": one.lower, "upper": one.upper}
+    rounded = {
+        name: None if given is None else np.round(given[:, kept].astype(float), 3)
+        for name, given in arrays.items()
+    }
+    x = [float(f"{value:.6g}") for value in one.x[kept]]
+    return plain({"x": x, **rounded})
 
 
 def _live_columns(asked: Asked) -> list[dict[str, Any]]:

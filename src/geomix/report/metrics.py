@@ -20,7 +20,7 @@ from geomix.core.calibration import ReliabilityCurve, reliability_curve
 LEVEL = 0.95
 RESAMPLES = 200
 # Of more rows so many are resampled, and the width of the interval put right.
-MOST_ROWS_TO_RESAMPLE = 20_000
+MOST_ROWS_TO_RESAMPLE = 5_000
 
 
 @dataclass(frozen=True)

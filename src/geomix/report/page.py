@@ -23,6 +23,7 @@ SCRIPTS = (
     "thresholds.js",
     "certificate.js",
     "draw.js",
+    "effects.js",
     "ui.js",
 )
 TEMPLATES = resources.files(__package__).joinpath("templates")

@@ -1,5 +1,7 @@
 """Pictures as numbers: where lines, dots and bars go in the SVG that the template writes.
 
+Effects have a module of their own, ``effect_pictures.py``.
+
 Every picture is a dict of plain values in the coordinates of its own view box; the template
 draws them and names them, and computes nothing.
 """
@@ -15,11 +17,7 @@ from geomix.core.calibration import ReliabilityCurve
 from geomix.explain.global_explanation import ColumnCurves
 
 RELIABILITY = 220  # side of the square
-CURVE_WIDTH, CURVE_HEIGHT = 180, 84
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
-LEVEL_HEIGHT = 15
-LEVEL_NAMES = 86  # room for their names, of the width
-MOST_LEVELS = 7
 MOST_POINTS = 80
 
 
@@ -46,50 +44,6 @@ def reliability_picture(curve: ReliabilityCurve) -> dict[str, Any]:
     ]
     path = " ".join(f"{dot['x']},{dot['y']}" for dot in dots)
     return {"side": RELIABILITY, "dots": dots, "line": path, "ticks": ticks}
-
-
-def curve_picture(
-    curve: ColumnCurves, classes: list[int], reach: tuple[float, float], most: float
-) -> dict[str, Any]:
-    """What a column adds to the score of each class.
-
-    classes : codes of those to draw;  reach : the column's range over the rows
-    most : the largest value of all pictures, so that they share one scale.
-    """
-    if curve.kind == "category":
-        return _level_picture(curve, classes, most)
-    low, high = reach
-    up = _scale(-most, most, CURVE_HEIGHT, 0.0)
-    across = _scale(low, high, 0.0, CURVE_WIDTH)
-    x = _points(curve, low, high)
-    lines = [
-        {"code": code, "points": _path(across(x), up(_along(curve, curve.by_class[code], x)))}
-        for code in classes
-    ]
-    size = {"width": CURVE_WIDTH, "height": CURVE_HEIGHT, "zero": _short(up(0.0))}
-    return {"kind": "number", "lines": lines, "low": low, "high": high} | size
-
-
-def _level_picture(curve: ColumnCurves, classes: list[int], most: float) -> dict[str, Any]:
-    assert curve.levels is not None
-    across = _scale(-most, most, LEVEL_NAMES, CURVE_WIDTH)
-    spread = np.ptp(curve.by_class, axis=0)
-    shown = np.sort(np.argsort(-spread, kind="stable")[:MOST_LEVELS])
-    rows = [
-        {
-            "name": curve.levels[level],
-            "y": _short((i + 0.5) * LEVEL_HEIGHT),
-            "dots": [
-                {"code": code, "x": _short(across(curve.by_class[code, level]))} for code in classes
-            ],
-        }
-        for i, level in enumerate(shown)
-    ]
-    height = LEVEL_HEIGHT * len(rows)
-    left_out = len(curve.levels) - len(rows)
-    size = {"width": CURVE_WIDTH, "height": height, "zero": _short(across(0.0))}
-    size |= {"names": LEVEL_NAMES}
-    return {"kind": "category", "rows": rows, "left_out": left_out} | size
 
 
 def spark_picture(

@@ -1,7 +1,13 @@
 """The rows that a report carries, and what its controls need to know of the columns.
 
-A bounded number of rows, chosen to be worth looking at: those where the model is most torn, those
-answered wrongly with the greatest confidence, the surest of each class, and some at random.
+A bounded number of rows, chosen to be worth looking at:
+
+    Typical      correct, with about the median confidence and the usual cells of their class, in
+                 turn of every class
+    Surprising   wrong although the model was most confident
+    Wrong        wrong with about the median confidence of all wrong predictions
+    Unsure       the smallest lead of the first class over the second
+    Any          drawn at random
 """
 
 from __future__ import annotations
@@ -27,17 +33,25 @@ class SampledRow:
 
 
 def sampled_rows(
-    P: FloatArray, predicted: IntArray, y: IntArray, n_rows: int, seed: int = 0
+    P: FloatArray,
+    predicted: IntArray,
+    y: IntArray,
+    n_rows: int,
+    oddness: FloatArray | None = None,
+    seed: int = 0,
 ) -> tuple[SampledRow, ...]:
-    """At most ``n_rows`` rows, no row twice, in the order of showing."""
+    """At most ``n_rows`` rows, no row twice, in the order of showing.
+
+    oddness : (n,) how far a row's cells are from those of its class (``cell_oddness``)
+    """
     top = P.max(axis=1)
     wrong = np.flatnonzero(predicted != y)
     ranked = np.sort(P, axis=1)
-    torn = np.argsort(ranked[:, -1] - ranked[:, -2], kind="stable")
     kinds = {
-        "Least certain": torn,
-        "Surest of the wrong answers": wrong[np.argsort(-top[wrong], kind="stable")],
-        "Surest of each class": _surest(P, predicted),
+        "Typical": _typical(top, predicted, y, np.zeros(len(y)) if oddness is None else oddness),
+        "Surprising": wrong[np.argsort(-top[wrong], kind="stable")],
+        "Wrong": wrong[_by_distance_to_median(top[wrong])],
+        "Unsure": np.argsort(ranked[:, -1] - ranked[:, -2], kind="stable"),
     }
     each = min(EACH_KIND, n_rows // 4)
     chosen: dict[int, str] = {}
@@ -46,18 +60,57 @@ def sampled_rows(
         chosen |= dict.fromkeys(fresh[:each], kind)
     at_random = np.random.default_rng(seed).permutation(len(P))
     rest = [int(place) for place in at_random[:n_rows] if int(place) not in chosen]
-    chosen |= dict.fromkeys(sorted(rest[: max(n_rows - len(chosen), 0)]), "Drawn at random")
+    chosen |= dict.fromkeys(sorted(rest[: max(n_rows - len(chosen), 0)]), "Any")
     return tuple(SampledRow(place, kind) for place, kind in chosen.items())
 
 
-def _surest(P: FloatArray, predicted: IntArray) -> IntArray:
-    """Of each class's answers the surest, then of each the next, and so on."""
-    order = np.argsort(-P.max(axis=1), kind="stable")
-    turn = np.empty(len(P), dtype=np.intp)
-    for code in range(P.shape[1]):
-        own = order[predicted[order] == code]
-        turn[own] = np.arange(len(own))
-    return order[np.argsort(turn[order], kind="stable")]
+def _typical(top: FloatArray, predicted: IntArray, y: IntArray, oddness: FloatArray) -> IntArray:
+    """Of each class's correct predictions the one nearest to their median confidence and to their
+    usual cells, then of each class the next, and so on; the most frequent class first."""
+    right = np.flatnonzero(predicted == y)
+    turns = np.zeros(len(right))
+    n_rows = np.bincount(y[right])
+    for code in np.unique(y[right]):
+        own = np.flatnonzero(y[right] == code)
+        rank = _ranks(np.abs(top[right[own]] - np.median(top[right[own]])))
+        rank += _ranks(oddness[right[own]])
+        turns[own[np.argsort(rank, kind="stable")]] = np.arange(len(own))
+    return right[np.lexsort((-n_rows[y[right]], turns))]
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Equal values have one rank."""
+    return np.searchsorted(np.sort(values), values).astype(np.float64)
+
+
+def cell_oddness(encoded: FloatArray, is_category: Any, y: IntArray) -> FloatArray:
+    """(n,) mean over the columns of how far a cell is from the usual one of its class.
+
+    A number counts by its distance from the class's median in deviations, at most 3; a category
+    by 1 unless it is the class's most frequent level; a missing cell by 1.
+    """
+    total = np.zeros(len(y))
+    for j, of_levels in enumerate(is_category):
+        x = encoded[:, j]
+        spread = float(np.nanstd(x)) if not np.isnan(x).all() else 0.0
+        for code in np.unique(y):
+            own = np.flatnonzero((y == code) & ~np.isnan(x))
+            if not len(own):
+                continue
+            if of_levels:
+                levels, counts = np.unique(x[own], return_counts=True)
+                away = (x[own] != levels[counts.argmax()]).astype(np.float64)
+            else:
+                away = np.minimum(np.abs(x[own] - np.median(x[own])) / (spread or 1.0), 3.0)
+            total[own] += away
+        total[np.isnan(x)] += 1.0
+    return total / max(len(list(is_category)), 1)
+
+
+def _by_distance_to_median(values: FloatArray) -> IntArray:
+    if not len(values):
+        return np.empty(0, dtype=np.intp)
+    return np.argsort(np.abs(values - np.median(values)), kind="stable")
 
 
 def control_facts(model: GeometricMixture, encoded: FloatArray) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from geomix.explain.effect_facts import Effects
 from geomix.explain.global_explanation import GlobalExplanation
 from geomix.model import GeometricMixture
 from geomix.report.metrics import Evaluation
@@ -22,7 +23,11 @@ OFF = 0.02
 
 
 def summary(
-    model: GeometricMixture, told: GlobalExplanation, quality: Evaluation, confidence: float
+    model: GeometricMixture,
+    found: Effects,
+    told: GlobalExplanation,
+    quality: Evaluation,
+    confidence: float,
 ) -> list[str]:
     """Sentences; ``confidence`` is the mean probability of the predicted classes."""
     sentences = [
@@ -30,7 +35,7 @@ def summary(
         _how_good(model, quality),
         _how_sure(quality, confidence),
         _confused(model, quality),
-        _columns(told),
+        _columns(found),
         _found(told),
     ]
     return [sentence for sentence in sentences if sentence]
@@ -54,10 +59,18 @@ def _what_it_is(model: GeometricMixture) -> str:
     planes = model.planes
     members = f", in an ensemble of {planes.n_members} models" if planes.n_members > 1 else ""
     columns = "1 column" if model.n_features == 1 else f"{model.n_features} columns"
-    return (
+    opening = (
         f"The model predicts one of {planes.n_classes} classes ({listed(model.classes.tolist())}) "
-        f"from {columns}. Each class is a soft union of regions, one for each of its planes. There "
-        f"are {planes.n_planes} planes: {LIFTS[model.lift.kind]}{members}."
+        f"from {columns}."
+    )
+    if (planes.planes_per_member == 1).all():
+        return (
+            f"{opening} Each class has one plane ({LIFTS[model.lift.kind]}){members}: its score "
+            "is a sum over the columns, which the pictures below show."
+        )
+    return (
+        f"{opening} Each class is a soft union of regions, one for each of its planes. There are "
+        f"{planes.n_planes} planes: {LIFTS[model.lift.kind]}{members}."
     )
 
 
@@ -100,12 +113,9 @@ def _confused(model: GeometricMixture, quality: Evaluation) -> str:
     )
 
 
-def _columns(told: GlobalExplanation) -> str:
-    if told.importances is None:
-        return ""
-    order = np.argsort(-told.importances, kind="stable")
-    strong = [told.columns[j] for j in order[:3] if told.importances[j] > 0.0]
-    return f"The columns with the largest contributions: {listed(strong)}." if strong else ""
+def _columns(found: Effects) -> str:
+    strong = [one.column for one in found.strongest(3) if one.size > 0.0]
+    return f"The columns with the largest effects: {listed(strong)}." if strong else ""
 
 
 def _found(told: GlobalExplanation) -> str:

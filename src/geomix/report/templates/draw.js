@@ -93,3 +93,29 @@ function signedBar(value, most) {
   svg.append(drawn("rect", { ...box, class: value < 0 ? "bar minus" : "bar" }));
   return svg;
 }
+
+/** Contributions one after another, from an average row to the margin of this one. */
+function waterfall(steps, start, end, names) {
+  const ends = steps.map(((sum) => (step) => (sum += step.value))(start));
+  const [low, high] = [Math.min(0, start, ...ends), Math.max(0, start, ...ends)];
+  const place = (value) => (100 * (value - low)) / Math.max(high - low, 1e-9);
+  const lines = [];
+  const line = (name, from, to, text, kind) => {
+    const svg = drawn("svg", { viewBox: "0 0 100 14", preserveAspectRatio: "none", "aria-hidden": "true" });
+    svg.append(drawn("line", { x1: place(0), x2: place(0), y1: 0, y2: 14, class: "zero" }));
+    const [a, b] = [Math.min(place(from), place(to)), Math.max(place(from), place(to))];
+    svg.append(drawn("rect", { x: a, y: 3, width: Math.max(b - a, 0.4), height: 8, class: kind }));
+    lines.push(
+      element("span", { className: "name", title: name }, name),
+      svg,
+      element("span", { className: "n" }, text),
+    );
+  };
+  const signed = (value) => Math.abs(value) < 0.005 ? "0.00" : `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(2)}`;
+  line(names.start, 0, start, signed(start), "bar total");
+  steps.forEach(({ name, value }, i) => {
+    line(name, ends[i] - value, ends[i], signed(value), value < 0 ? "bar minus" : "bar");
+  });
+  line(names.end, 0, end, signed(end), "bar total");
+  return element("div", { className: "waterfall" }, ...lines);
+}

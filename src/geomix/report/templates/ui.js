@@ -3,10 +3,18 @@
 // `state.cells` is the row, encoded; every change of a control changes it and calls `show`.
 // `window.geomix` offers the same to the console and to tests.
 
-const { model, reading } = JSON.parse(document.getElementById("page-data").textContent);
+const { model, reading, effects } = JSON.parse(document.getElementById("page-data").textContent);
 const COLUMNS_FIRST_SHOWN = 12;
 const MOST_BARS = 8;
 const CHANGES_SHOWN = 5;
+const STEPS_SHOWN = 7;
+const KINDS = {
+  Typical: "correct, with the usual confidence of its class",
+  Surprising: "wrong, and the model was confident",
+  Wrong: "wrong, with the usual confidence of wrong predictions",
+  Unsure: "the two best classes are nearly level",
+  Any: "drawn at random",
+};
 const units = reading.columns.map((column) => column.unit);
 const missingShares = reading.columns.map((column) => column.missing_share);
 const state = { cells: [], row: null, isEdited: false, showsAll: false };
@@ -23,8 +31,11 @@ function buildChooser() {
   chooser.append(element("option", { value: "middle" }, "Middle of every column"));
   const groups = new Map();
   reading.rows.forEach((row, i) => {
-    if (!groups.has(row.kind)) groups.set(row.kind, element("optgroup", { label: row.kind }));
-    const text = `Row ${row.place}, ${reading.classes[row.true]}`;
+    const label = `${row.kind}: ${KINDS[row.kind]}`;
+    if (!groups.has(row.kind)) groups.set(row.kind, element("optgroup", { label }));
+    const found = answer(model, row.cells);
+    const given = found.code === row.true ? "" : `, predicted ${reading.classes[found.code]}`;
+    const text = `Row ${row.place}: ${reading.classes[row.true]}${given} (${percent(found.probabilities[found.code])})`;
     groups.get(row.kind).append(element("option", { value: String(i) }, text));
   });
   chooser.append(...groups.values());
@@ -38,6 +49,7 @@ function chooseRow() {
   state.row = chosen === "middle" ? null : reading.rows[Number(chosen)];
   state.cells = state.row === null ? reading.columns.map(middleCell) : [...state.row.cells];
   state.isEdited = false;
+  byId("kind").textContent = state.row === null ? "" : `${state.row.kind}: ${KINDS[state.row.kind]}.`;
   buildControls();
   for (const j of controls.keys()) showCell(j);
   show();
@@ -70,14 +82,15 @@ function buildControls() {
     const parts = isNumber ? numberControl(j) : levelControl(j);
     const made = {
       ...parts,
-      strip: element("td"),
-      flips: element("td", { className: "flips" }),
+      strip: element("div"),
+      flips: element("div", { className: "flips" }),
       give: element("div", { className: "give" }),
     };
     const name = element("th", { scope: "row" }, reading.columns[j].name);
     const value = element("td", {}, parts.box);
+    const along = element("td", {}, made.strip, made.flips);
     const give = element("td", {}, made.give);
-    body.append(element("tr", {}, name, value, made.strip, made.flips, give));
+    body.append(element("tr", {}, name, value, along, give));
     controls.set(j, made);
     showCell(j);
   }
@@ -150,7 +163,27 @@ function show() {
     ...[planeSentence(found), certificateSentence(found), nearestFlip(flips)].flat(),
     ...counterfactualPart(found),
   );
+  showWaterfall(found, parts);
   showColumns(found, parts, flips);
+}
+
+/** The largest contributions one after another; the rest in one step. */
+function showWaterfall(found, parts) {
+  const order = parts.byColumn.map((_, j) => j).sort((a, b) => {
+    return Math.abs(parts.byColumn[b]) - Math.abs(parts.byColumn[a]);
+  });
+  const shown = order.slice(0, STEPS_SHOWN);
+  const steps = shown.map((j) => {
+    const name = `${reading.columns[j].name} = ${cellText(j, state.cells[j])}`;
+    return { name, value: parts.byColumn[j] };
+  });
+  const rest = order.slice(STEPS_SHOWN).reduce((sum, j) => sum + parts.byColumn[j], 0);
+  if (order.length > STEPS_SHOWN) steps.push({ name: `${order.length - STEPS_SHOWN} other columns`, value: rest });
+  if (Math.abs(parts.pooling ?? 0) > 0.005) steps.push({ name: "several planes", value: parts.pooling });
+  const against = `${reading.classes[found.code]} over ${reading.classes[found.rival]}`;
+  const title = element("p", { className: "note" }, `Why: log-odds of ${against}`);
+  const names = { start: "average row", end: "this row" };
+  byId("waterfall").replaceChildren(title, waterfall(steps, parts.bias, parts.margin, names));
 }
 
 function flipsAlong(j) {
@@ -180,7 +213,8 @@ function showAnswer(found) {
   byId("answer").replaceChildren(...lines);
 }
 
-function planeSentence({ plane, shares }) {
+function planeSentence({ plane, shares, scores }) {
+  if (model.class_start[model.class_start.length - 1] === scores.length * model.members) return [];
   const share = percent(shares[plane] * model.members);
   const name = reading.planes[plane];
   const of = model.members > 1 ? `carries ${share} of its member's score for the class` : `carries ${share} of its class's score`;
@@ -283,7 +317,7 @@ function showColumns(found, parts, flips) {
 
 /** The nearest flips on either side. */
 function flipText({ flips, codes }, cell) {
-  if (flips.length === 0) return "never";
+  if (flips.length === 0) return "never changes";
   const at = cell ?? flips[0];
   const texts = [];
   const below = flips.filter((flip) => flip < at).length;
@@ -294,7 +328,7 @@ function flipText({ flips, codes }, cell) {
 
 function levelText(j, { codes }, code) {
   const other = codes.flatMap((one, level) => (one === code ? [] : [level]));
-  if (other.length === 0) return "never";
+  if (other.length === 0) return "never changes";
   const named = other.slice(0, 2).map((level) => {
     return `${reading.columns[j].levels[level]}: ${reading.classes[codes[level]]}`;
   });
@@ -315,7 +349,7 @@ function showSums(parts, found) {
   lines.push([against, parts.margin]);
   byId("controls").tFoot.replaceChildren(
     ...lines.map(([name, value]) => {
-      const cell = element("td", { colSpan: 4 }, name);
+      const cell = element("td", { colSpan: 3 }, name);
       const number = element("div", { className: "give" }, value.toFixed(2));
       return element("tr", {}, cell, element("td", {}, number));
     }),
@@ -338,6 +372,7 @@ byId("more").addEventListener("click", () => {
 });
 buildChooser();
 buildMethod();
+buildEffects(effects, reading.classes);
 chooseRow();
 byId("live").hidden = false;
 
