@@ -192,6 +192,63 @@ def test_the_page_runs_no_other_script_and_reaches_no_network(browser, tmp_path)
     assert len(refused) >= 3
 
 
+def test_effects_show_values_under_the_pointer_and_can_be_enlarged(browser, tmp_path):
+    model, X, y = fitted("mixed spline")
+    page = opened(browser, model, X, y, tmp_path / "report.html", n_counterfactuals=0)
+    page.run(
+        """(() => {
+          const panel = document.querySelector("svg.panel[data-column]");
+          panel.scrollIntoView();
+          const box = panel.querySelector(".frame").getBoundingClientRect();
+          const place = { clientX: box.left + box.width / 2, clientY: box.top + 5, bubbles: true };
+          panel.dispatchEvent(new PointerEvent("pointermove", place));
+        })()"""
+    )
+    column, x = page.run("document.querySelector('.tip').innerText").splitlines()[0].split(" = ")
+    effect = model.effects(X)[column]
+    assert effect.x[0] <= float(x) <= effect.x[-1]
+    shown = page.run("document.querySelector('.tip').innerText").splitlines()[1]
+    nearest = np.abs(effect.x - float(x)).argmin()
+    value = float(shown.split(": ")[-1].split(" ")[0])
+    assert value == pytest.approx(effect.values[0, nearest], abs=0.006)
+    before = page.run("document.querySelector('#effects figure svg').clientWidth")
+    page.run("document.querySelector('button.zoom').click()")
+    assert page.run("document.querySelector('#effects figure svg').clientWidth") > 1.5 * before
+    page.run("byId('common-scale').click()")
+    moved = page.run("document.querySelectorAll('g.moved[transform]').length")
+    assert moved == page.run("document.querySelectorAll('g.moved').length") > 0
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_answer_stays_in_view_while_the_last_slider_moves(browser, tmp_path, width):
+    model, X, y = fitted("mixed spline")
+    page = opened(browser, model, X, y, tmp_path / "report.html", n_counterfactuals=0)
+    page.screenshot(tmp_path / "page.png", width=width, height=600)
+    page.run(
+        "[...document.querySelectorAll('#controls tbody tr')].at(-1)"
+        ".scrollIntoView({block: 'end', behavior: 'instant'})"
+    )
+    top, height = page.run(
+        "(() => { const box = byId('answer').getBoundingClientRect();"
+        " return [box.top, window.innerHeight]; })()"
+    )
+    assert 0 <= top < height
+    assert page.run("state.row.kind") == "Typical"
+
+
+def test_planes_are_shown_where_a_class_has_several():
+    assert 'id="planes"' not in report_html(*fitted("linear"), n_rows=0)
+    assert 'id="planes"' in report_html(*fitted("several"), n_rows=0)
+
+
+def test_the_data_check_is_at_the_top():
+    model, X, y = fitted("mixed linear")
+    html = report_html(model, X, y, n_rows=0)
+    assert html.index("Data check") < html.index('id="columns"') < html.index('id="quality"')
+    assert html.index('id="columns"') < html.index('id="planes"')
+
+
 def test_light_dark_narrow_and_on_paper(browser, tmp_path):
     model, X, y = fitted("mixed spline")
     page = opened(browser, model, X, y, tmp_path / "report.html")

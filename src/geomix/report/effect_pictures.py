@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import FloatArray
 from geomix.explain.effect_facts import Effect, Effects, Interaction
 
 WIDTH, PLOT = 300, 110  # of a panel, and height of its plot of a number
@@ -25,6 +25,11 @@ MOST_POINTS = 120
 # A band may be this much wider than its curve before it leaves the picture: at the ends of a
 # column there are few rows, and the curve would be a flat line.
 BAND_ROOM = 0.6
+# A band whose half is larger than this part of the picture is given in words: shade everywhere
+# would show nothing.
+BAND_FILLS = 0.6
+# Weaker pairs, in parts of the strongest column's importance, are named and not drawn.
+FAINT_PAIR = 0.05
 # The ends of a column that hold this share of the rows are cut off where the rest fills less than
 # this part of the picture.
 LONG_END, LONG_END_FILLS = 0.02, 0.5
@@ -69,9 +74,9 @@ def _number_panel(
     width = WIDTH - LEFT - right
     across = _scale(low, high, 0.0, width)
     up = _scale(*span, PLOT, 0.0)
-    shown = _thinned((one.x >= low) & (one.x <= high))
-    x = one.x[shown]
-    lines = [_line(one, code, across(x), up, shown) for code in curves]
+    x = _points(one.x, low, high)
+    wide = _wide_band(one, curves, span)
+    lines = [_line(one, code, x, across, up, with_band=wide is None) for code in curves]
     return {
         "height": TOP + PLOT + DENSITY + 20,
         "plot": PLOT,
@@ -80,6 +85,7 @@ def _number_panel(
         "high": high,
         "zero": _short(up(0.0)),
         "lines": lines,
+        "wide": wide,
         "missing": None if one.missing is None else _missing(one, curves, up, width),
         "density": _density(one, across, width),
         "x_ticks": _x_ticks(low, high, across, width),
@@ -121,28 +127,51 @@ def _apart(low: float, high: float) -> tuple[float, float]:
     return (low, high) if high > low else (low - 1.0, high + 1.0)
 
 
-def _thinned(inside: Any) -> IntArray:
-    """Places of the points inside, and of one beyond on either side; of many some."""
-    places = np.flatnonzero(inside)
-    if not len(places):
-        return np.arange(len(inside))
-    places = np.arange(max(places[0] - 1, 0), min(places[-1] + 2, len(inside)))
-    if len(places) <= MOST_POINTS:
-        return places
-    return places[np.linspace(0, len(places) - 1, MOST_POINTS).astype(np.intp)]
+def _points(x: FloatArray, low: float, high: float) -> FloatArray:
+    """The ends of a picture and the curve's points between them; of many some."""
+    inside = x[(x > low) & (x < high)]
+    if len(inside) > MOST_POINTS:
+        inside = inside[np.linspace(0, len(inside) - 1, MOST_POINTS).astype(np.intp)]
+    return np.concatenate([[low], inside, [high]])
 
 
-def _line(one: Effect, code: int, x: FloatArray, up: Any, shown: IntArray) -> dict[str, Any]:
-    band = None
-    if one.lower is not None and one.upper is not None:
-        upper, lower = up(one.upper[code, shown]), up(one.lower[code, shown])
-        band = f"{_path(x, upper)} {_path(x[::-1], lower[::-1])}"
-    planes = None
-    if one.planes_low is not None and one.planes_high is not None:
-        most, least = up(one.planes_high[code, shown]), up(one.planes_low[code, shown])
-        planes = f"{_path(x, most)} {_path(x[::-1], least[::-1])}"
-    points = _path(x, up(one.values[code, shown]))
-    return {"code": code, "points": points, "band": band, "planes": planes}
+def _wide_band(one: Effect, curves: list[int], span: tuple[float, float]) -> float | None:
+    """Half of the median width of a band that would fill its picture; None if it does not."""
+    if one.lower is None or one.upper is None:
+        return None
+    half = float(np.median(one.upper[curves] - one.lower[curves])) / 2.0
+    return half if half > BAND_FILLS * (span[1] - span[0]) else None
+
+
+def _line(
+    one: Effect, code: int, x: FloatArray, across: Any, up: Any, *, with_band: bool
+) -> dict[str, Any]:
+    def path(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        assert one.x is not None
+        return across(x), up(_along(one.x, values[code], x))
+
+    def between(low: FloatArray | None, high: FloatArray | None) -> str | None:
+        if low is None or high is None:
+            return None
+        (a, upper), (_, lower) = path(high), path(low)
+        return f"{_path(a, upper)} {_path(a[::-1], lower[::-1])}"
+
+    return {
+        "code": code,
+        "points": _path(*path(one.values)),
+        "band": between(one.lower, one.upper) if with_band else None,
+        "planes": between(one.planes_low, one.planes_high),
+    }
+
+
+def _along(x: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:
+    """A curve at some places: beyond its ends a straight one goes on, any other is flat."""
+    out: FloatArray = np.interp(at, x, values)
+    chord = values[0] + (values[-1] - values[0]) * (x - x[0]) / max(x[-1] - x[0], 1e-300)
+    if len(x) > 1 and np.allclose(values, chord, atol=1e-9 * max(np.abs(values).max(), 1e-9)):
+        slope = (values[-1] - values[0]) / max(x[-1] - x[0], 1e-300)
+        out = values[0] + slope * (at - x[0])
+    return out
 
 
 def _missing(one: Effect, curves: list[int], up: Any, width: float) -> dict[str, Any]:
@@ -271,7 +300,7 @@ def level_table(one: Effect, curves: list[int]) -> list[dict[str, Any]]:
 
 def importance_bars(found: Effects, most: int) -> list[dict[str, Any]]:
     """Mean absolute effects with their intervals, largest first; parts of the longest."""
-    shown = [one for one in found.strongest(most) if one.importance is not None]
+    shown = [one for one in found.strongest(most) if one.importance is not None and one.size > 1e-9]
     longest = max([_upper(one) for one in shown] + [1e-12])
     return [
         {
@@ -294,6 +323,13 @@ def _mean(values: FloatArray) -> float:
 
 
 # --- interactions ---
+
+
+def drawn_pairs(found: Effects, most: int) -> list[Interaction]:
+    """The interactions that are strong enough beside the effects to be drawn."""
+    strongest = max([one.size for one in found] + [0.0])
+    strong = [one for one in found.interactions if one.strength >= FAINT_PAIR * strongest]
+    return strong[:most]
 
 
 def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
@@ -333,7 +369,7 @@ def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
 def _cell_names(edges: FloatArray | None, levels: tuple[str, ...] | None) -> list[str]:
     if edges is None:
         return list(levels or ())
-    return [f"{_text(a)} to {_text(b)}" for a, b in itertools.pairwise(edges)]
+    return [f"{a:.3g} – {b:.3g}" for a, b in itertools.pairwise(edges)]
 
 
 def _some(names: list[str]) -> list[tuple[int, str]]:

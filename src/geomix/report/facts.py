@@ -24,7 +24,12 @@ from geomix.geometry.rules import rules
 from geomix.model import GeometricMixture
 from geomix.report import pictures
 from geomix.report.asked import Asked, ask
-from geomix.report.effect_pictures import effect_panels, heat_map, importance_bars
+from geomix.report.effect_pictures import (
+    drawn_pairs,
+    effect_panels,
+    heat_map,
+    importance_bars,
+)
 from geomix.report.live import live_facts
 from geomix.report.metrics import Evaluation, evaluate
 from geomix.report.sample import control_facts
@@ -156,6 +161,7 @@ def _effects(found: Effects, quality: Evaluation) -> dict[str, Any]:
         curves = sorted(frequent[:MOST_CLASSES_IN_A_PANEL].tolist())
     strong = [one for one in found.strongest() if _varies(one)]
     shown = strong[:MOST_PANELS]
+    drawn = drawn_pairs(found, MOST_HEAT_MAPS)
     return {
         "unit": found.unit() if len(found.labels) == 1 else "log-odds against the mean class",
         "panels": effect_panels(found, shown, curves) if shown else [],
@@ -167,8 +173,8 @@ def _effects(found: Effects, quality: Evaluation) -> dict[str, Any]:
         "with_bands": found.has_bands and len(curves) <= BANDS_UP_TO,
         "with_planes": any(one.planes_low is not None for one in found) and len(curves) == 1,
         "importances": importance_bars(found, MOST_IMPORTANCES),
-        "heat_maps": [heat_map(one, found.labels) for one in found.interactions[:MOST_HEAT_MAPS]],
-        "pairs": [(one.name, one.strength, one.h) for one in found.interactions[MOST_HEAT_MAPS:]],
+        "heat_maps": [heat_map(one, found.labels) for one in drawn],
+        "pairs": [(one.name, one.strength) for one in found.interactions if one not in drawn],
     }
 
 
@@ -263,7 +269,7 @@ def _rules(asked: Asked) -> dict[str, Any]:
     made = [
         {
             "label": str(one.label),
-            "conditions": [str(condition) for condition in one.conditions],
+            "conditions": [_unbroken(str(condition)) for condition in one.conditions],
             "coverage": one.coverage,
             "purity": one.purity,
             "low": one.purity_low,
@@ -278,6 +284,13 @@ def _rules(asked: Asked) -> dict[str, Any]:
         "default": str(found.default),
         "default_purity": found.default_purity,
     }
+
+
+def _unbroken(condition: str) -> str:
+    """A condition whose comparisons stay on one line."""
+    for sign in ("<=", ">=", "<", ">"):
+        condition = condition.replace(f" {sign} ", f"\xa0{sign}\xa0")
+    return condition
 
 
 def _drift(found: Drift) -> dict[str, Any]:
