@@ -389,7 +389,7 @@ def ticks(low: float, high: float, n: int) -> list[float]:
     if not np.isfinite(width) or width <= 0.0:
         return [low]
     power = 10.0 ** np.floor(np.log10(width))
-    step = next(one * power for one in (1.0, 2.0, 5.0, 10.0) if one * power >= width * 0.999)
+    step = next(one * power for one in (1.0, 2.0, 2.5, 5.0, 10.0) if one * power >= width * 0.999)
     first = np.ceil(low / step - 1e-9)
     return [float(round((first + i) * step, 12)) for i in range(int((high / step) - first) + 1)]
 
