@@ -128,13 +128,14 @@ def finish(
     planes = fitted.features.expanded(fitted.trained.planes)
     if decided.tolerance > 0.0:
         planes = calmed(planes, fitted.train, decided.tolerance)
+        calm = replace(fitted.trained, planes=fitted.features.working(planes))
+        fitted = replace(fitted, trained=calm)
         log.notes.append(
             f"Changes of direction of up to {decided.tolerance:g} were removed from the curves."
         )
     if fitted.valid is None or not settings.calibrate:
         return planes, decided.temperature
-    calm = replace(fitted, trained=replace(fitted.trained, planes=fitted.features.working(planes)))
-    return planes, _temperature(calm, settings)
+    return planes, _temperature(fitted, settings)
 
 
 def _pruned(
