@@ -175,20 +175,23 @@ def global_figure(found: Effects, key: int | None) -> Any:
 # --- single rows ---
 
 
-def local_data(told: Any, key: int | None) -> dict[str, Any] | None:
-    """What InterpretML's ``explain_local().data(key)`` has; ``told`` : a LocalExplanation."""
+def local_data(explanation: Any, key: int | None) -> dict[str, Any] | None:
+    """What InterpretML's ``explain_local().data(key)`` has, from a LocalExplanation."""
     if key is None:
         return None
     if key == ALL:
-        return {"overall": None, "specific": [local_data(told, i) for i in range(len(told))]}
-    i = range(len(told))[key]
-    label = int(told.labels[i])
-    extra = {"Intercept": told.bias[i], "several planes": told.pooling[i]}
+        return {
+            "overall": None,
+            "specific": [local_data(explanation, i) for i in range(len(explanation))],
+        }
+    i = range(len(explanation))[key]
+    label = int(explanation.labels[i])
+    extra = {"Intercept": explanation.bias[i], "several planes": explanation.pooling[i]}
     return {
         "type": "univariate",
-        "names": list(told.columns),
-        "scores": told.contributions[i].tolist(),
-        "values": ["" if cell is None else cell for cell in told.cells[i].values()],
+        "names": list(explanation.columns),
+        "scores": explanation.contributions[i].tolist(),
+        "values": ["" if cell is None else cell for cell in explanation.cells[i].values()],
         "extra": {
             "names": list(extra),
             "scores": [float(one) for one in extra.values()],
@@ -199,31 +202,33 @@ def local_data(told: Any, key: int | None) -> dict[str, Any] | None:
             "actual": float("nan"),
             "predicted": label,
             "actual_score": float("nan"),
-            "predicted_score": float(told.probabilities[i, label]),
+            "predicted_score": float(explanation.probabilities[i, label]),
         },
-        "meta": {"label_names": list(told.classes)},
+        "meta": {"label_names": list(explanation.classes)},
     }
 
 
-def local_selector(told: Any) -> Any:
+def local_selector(explanation: Any) -> Any:
     """A pandas frame with a line for each row."""
-    rows = range(len(told))
+    rows = range(len(explanation))
     records = [
         {
-            "Predicted": told.classes[told.labels[i]],
-            "PrScore": told.probabilities[i, told.labels[i]],
+            "Predicted": explanation.classes[explanation.labels[i]],
+            "PrScore": explanation.probabilities[i, explanation.labels[i]],
         }
         for i in rows
     ]
     return frame_of(records, ("Predicted", "PrScore"))
 
 
-def local_figure(told: Any, key: int | None) -> Any:
+def local_figure(explanation: Any, key: int | None) -> Any:
     """A Plotly figure of the contributions to the log-odds of one row; None for all rows."""
     if key is None:
         return None
     plot = plots()
-    facts = local_data(told, key)
+    facts = local_data(explanation, key)
     few = plot.sort_take(facts, sort_fn=lambda x: -abs(x), top_n=MOST_BARS, reverse_results=True)
-    label, against = (told.classes[codes[key]] for codes in (told.labels, told.against))
+    label, against = (
+        explanation.classes[codes[key]] for codes in (explanation.labels, explanation.against)
+    )
     return plot.plot_horizontal_bar(few, xtitle=f"log-odds of {label} against {against}")

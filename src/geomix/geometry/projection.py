@@ -21,7 +21,7 @@ from scipy.optimize import linprog, nnls
 from geomix.arrays import FloatArray
 
 DUAL = {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}
-TINY = 1e-150  # a distance that cannot be told from zero: dividing by it overflows
+TINY = 1e-150  # a distance this small counts as zero: dividing by it overflows
 INFEASIBLE = 2  # status of SciPy's linprog
 
 

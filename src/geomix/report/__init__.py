@@ -28,7 +28,7 @@ from geomix.report.page import embedded_json, page
 
 __all__ = ["report", "report_html"]
 
-# A page beyond this is slow to open; its model is left out, and the page says so.
+# A page beyond this is slow to open; its model is left out, which the page states.
 LARGEST_MODEL = 8_000_000
 
 
@@ -76,7 +76,7 @@ def report_html(
     for name, value in {"n_rows": n_rows, "n_counterfactuals": n_counterfactuals}.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"Got {name}={value!r}; expected an integer of at least 0.")
-    told = facts(
+    shown = facts(
         model,
         X,
         y,
@@ -86,6 +86,6 @@ def report_html(
         n_counterfactuals=n_counterfactuals,
         ignore=ignore,
     )
-    live = told.pop("live")
+    live = shown.pop("live")
     is_small = len(embedded_json(live["model"])) <= LARGEST_MODEL
-    return page(told, live if is_small else None)
+    return page(shown, live if is_small else None)

@@ -1,4 +1,4 @@
-"""The rows of a report as the model answered them: asked once, told in many places."""
+"""The rows of a report as the model answered them: predicted once, shown in many places."""
 
 from __future__ import annotations
 

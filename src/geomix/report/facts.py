@@ -1,8 +1,8 @@
-"""Everything that a report says, as plain values for the template; ``live`` is for the JavaScript.
+"""Everything that a report shows, as plain values for the template; ``live`` is for the JavaScript.
 
 ``facts`` asks the model; nothing after it does. Measures are over all rows given; what needs every
 plane for every row (cards, curves, rules) is over at most ``asked.MOST_ROWS`` of them, drawn at
-random from one fixed stream, and the page says so.
+random from one fixed stream, which the page states.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def facts(
 ) -> dict[str, Any]:
     """The whole report as plain values; ``live`` is what the page's JavaScript works with."""
     asked = ask(model, X, y)
-    told = _explained(asked, ignore)
+    explanation = _explained(asked, ignore)
     found = effects(model, asked.some_rows[0])
     quality = evaluate(asked.P, asked.predicted, asked.y)
     reach = _reach(asked)
@@ -75,7 +75,7 @@ def facts(
         "n_rows": len(asked.y),
         "n_some": len(asked.some),
         "lift": model.lift.kind,
-        "summary": summary(model, found, told, quality, float(asked.P.max(axis=1).mean())),
+        "summary": summary(model, found, explanation, quality, float(asked.P.max(axis=1).mean())),
         "check": check_table(X, model.classes[asked.y], _categories(model)),
         "was_trained_on_as_many": (model.training or {}).get("n_rows") == len(asked.y),
         "about": _about(model),
@@ -87,11 +87,11 @@ def facts(
         "confusion": _confusion(model, quality),
         "effects": _effects(found, quality),
         "sure": _sure(found),
-        "cards": _cards(model, told, reach) if _has_several_planes(model) else None,
+        "cards": _cards(model, explanation, reach) if _has_several_planes(model) else None,
         "rules": _rules(asked),
-        "findings": [asdict(one) | {"kind": CODES[one.code]} for one in told.findings],
+        "findings": [asdict(one) | {"kind": CODES[one.code]} for one in explanation.findings],
         "drift": None if X_new is None else _drift(model.compare(X, X_new)),
-        "live": live_facts(asked, told, found, n_rows, n_counterfactuals),
+        "live": live_facts(asked, explanation, found, n_rows, n_counterfactuals),
     }
 
 
@@ -217,21 +217,26 @@ def _has_several_planes(model: GeometricMixture) -> bool:
 
 
 def _cards(
-    model: GeometricMixture, told: GlobalExplanation, reach: list[tuple[float, float]]
+    model: GeometricMixture, explanation: GlobalExplanation, reach: list[tuple[float, float]]
 ) -> dict[str, Any]:
     """Cards of the planes that answer most, and one line for each of the others."""
-    order = sorted(range(len(told.cards)), key=lambda p: -(told.cards[p].usage or 0.0))
+    order = sorted(
+        range(len(explanation.cards)), key=lambda p: -(explanation.cards[p].usage or 0.0)
+    )
     shown: list[int] = []
     for p in order:
-        of_class = sum(told.cards[q].label == told.cards[p].label for q in shown)
+        of_class = sum(explanation.cards[q].label == explanation.cards[p].label for q in shown)
         if len(shown) < MOST_CARDS and of_class < MOST_CARDS_OF_A_CLASS:
             shown.append(p)
     class_of = model.planes.class_of.tolist()
-    shown.sort(key=lambda p: (class_of[p], -(told.cards[p].usage or 0.0)))
-    strongest = max((one.strength for card in told.cards for one in card.columns), default=1.0)
-    others = [_card(told.cards[p], class_of[p]) for p in order if p not in set(shown)]
+    shown.sort(key=lambda p: (class_of[p], -(explanation.cards[p].usage or 0.0)))
+    strongest = max(
+        (one.strength for card in explanation.cards for one in card.columns), default=1.0
+    )
+    others = [_card(explanation.cards[p], class_of[p]) for p in order if p not in set(shown)]
     cards = [
-        _card(told.cards[p], class_of[p]) | {"columns": _card_columns(told, p, reach, strongest)}
+        _card(explanation.cards[p], class_of[p])
+        | {"columns": _card_columns(explanation, p, reach, strongest)}
         for p in shown
     ]
     return {"cards": cards, "others": others}
@@ -239,24 +244,26 @@ def _cards(
 
 def _card(card: PlaneCard, code: int) -> dict[str, Any]:
     names = ("n_rows", "usage", "own_usage", "purity", "confidence", "error_share")
-    told = {name: getattr(card, name) for name in names}
-    return told | {"name": card.name, "label": str(card.label), "code": code}
+    figures = {name: getattr(card, name) for name in names}
+    return figures | {"name": card.name, "label": str(card.label), "code": code}
 
 
 def _card_columns(
-    told: GlobalExplanation, plane: int, reach: list[tuple[float, float]], strongest: float
+    explanation: GlobalExplanation, plane: int, reach: list[tuple[float, float]], strongest: float
 ) -> list[dict[str, Any]]:
-    card = told.cards[plane]
-    places = [told.columns.index(one.column) for one in card.columns]
-    most = pictures.largest_size([told.curves[j].values[plane] for j in places if told.curves])
+    card = explanation.cards[plane]
+    places = [explanation.columns.index(one.column) for one in card.columns]
+    most = pictures.largest_size(
+        [explanation.curves[j].values[plane] for j in places if explanation.curves]
+    )
     made = []
     for one, j in zip(card.columns, places, strict=True):
         sign = {"falls": -1, "rises": 1}.get(one.direction, 0)
         spark = None
-        if told.curves and told.lift == "spline":
-            spark = pictures.spark_picture(told.curves[j], plane, reach[j], 1.05 * most)
+        if explanation.curves and explanation.lift == "spline":
+            spark = pictures.spark_picture(explanation.curves[j], plane, reach[j], 1.05 * most)
         typical = None if card.typical is None else card.typical[one.column]
-        # "bends" is said of nearly every curve, and the curve shows it.
+        # Nearly every curve bends, and its picture shows that.
         direction = "" if "bends" in one.direction else one.direction
         line = {"name": one.column, "direction": direction, "sign": sign, "spark": spark}
         made.append(line | {"part": one.strength / strongest, "typical": typical})

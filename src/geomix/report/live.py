@@ -36,7 +36,11 @@ MOST_SEARCHES = 72
 
 
 def live_facts(
-    asked: Asked, told: GlobalExplanation, found: Effects, n_rows: int, n_counterfactuals: int
+    asked: Asked,
+    explanation: GlobalExplanation,
+    found: Effects,
+    n_rows: int,
+    n_counterfactuals: int,
 ) -> dict[str, Any]:
     """``model`` as ``geomix.export.to_json`` has it; ``reading``: texts, ranges, units and rows;
     ``effects`` by name of the column, for what a pointer shows."""
@@ -49,7 +53,7 @@ def live_facts(
         "classes": [printable(str(label)) for label in model.classes.tolist()],
         "columns": _live_columns(asked),
         "order": order,
-        "planes": [printable(card.name) for card in told.cards],
+        "planes": [printable(card.name) for card in explanation.cards],
         "rows": [
             _live_row(asked, row, with_counterfactual=i < n_counterfactuals)
             for i, row in enumerate(rows)
@@ -104,10 +108,10 @@ def column_units(model: GeometricMixture) -> list[float]:
 
 def _live_row(asked: Asked, row: SampledRow, *, with_counterfactual: bool) -> dict[str, Any]:
     cells = [None if np.isnan(cell) else cell for cell in asked.encoded[row.place].tolist()]
-    told = {"place": row.place, "kind": row.kind, "cells": cells, "true": int(asked.y[row.place])}
+    shown = {"place": row.place, "kind": row.kind, "cells": cells, "true": int(asked.y[row.place])}
     if with_counterfactual:
-        told["counterfactual"] = _counterfactual(asked, row.place)
-    return told
+        shown["counterfactual"] = _counterfactual(asked, row.place)
+    return shown
 
 
 def _counterfactual(asked: Asked, place: int) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from geomix.core.calibration import ReliabilityCurve, reliability_curve
 
 LEVEL = 0.95
 RESAMPLES = 200
-# Of more rows so many are resampled, and the width of the interval put right.
+# Of more rows this many are resampled, and the interval is scaled to all rows.
 MOST_ROWS_TO_RESAMPLE = 5_000
 
 

@@ -25,7 +25,7 @@ OFF = 0.02
 def summary(
     model: GeometricMixture,
     found: Effects,
-    told: GlobalExplanation,
+    explanation: GlobalExplanation,
     quality: Evaluation,
     confidence: float,
 ) -> list[str]:
@@ -36,7 +36,7 @@ def summary(
         _how_sure(quality, confidence),
         _confused(model, quality),
         _columns(found),
-        _found(told),
+        _found(explanation),
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -118,8 +118,8 @@ def _columns(found: Effects) -> str:
     return f"The columns with the largest effects: {listed(strong)}." if strong else ""
 
 
-def _found(told: GlobalExplanation) -> str:
-    n = len(told.findings)
+def _found(explanation: GlobalExplanation) -> str:
+    n = len(explanation.findings)
     if n == 0:
         return "There are no findings about its planes."
     return f"{n} {'finding needs' if n == 1 else 'findings need'} a second look; see below."

@@ -70,7 +70,7 @@ function radiusByPlanes(model, cells, found, units) {
   return Math.max(byPlane, byRate);
 }
 
-// --- curves and committees: the margin's fall by columns ---
+// --- curves and ensembles: the margin's fall by columns ---
 
 function radiusByColumns(model, cells, found, units) {
   const terms = movable(model, cells);

@@ -11,7 +11,7 @@ function nearestPlace(numbers, x) {
   return best;
 }
 
-/** What a tip says of one point: the value of the column, and the effect with its band. */
+/** The tip of one point: the value of the column, and the effect with its band. */
 function effectLines(name, effect, place, labels) {
   const lines = [`${name} = ${shortNumber(effect.x[place])}`];
   effect.values.forEach((curve, i) => {

@@ -123,7 +123,7 @@ function softmax(scores) {
   return weights.map((weight) => weight / total);
 }
 
-/** Everything the model says of a row. */
+/** Everything the model computes for a row. */
 function answer(model, cells) {
   const sums = sumsOf(model, cells);
   const z = planeScores(model, sums);

@@ -99,7 +99,7 @@ function walk(evaluate, left, right, pairs, depth, found) {
   if (open.length === 0) return;
   const middle = a / 2 + b / 2;
   if (depth >= MOST_HALVINGS || !(a < middle && middle < b)) {
-    found.push(middle); // a touch, or two crossings closer than numbers can tell
+    found.push(middle); // a touch, or two crossings closer than numbers resolve
     return;
   }
   const half = evaluate(middle);

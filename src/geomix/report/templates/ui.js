@@ -1,4 +1,4 @@
-// The living part of the page: controls for a row, and what the model says of it.
+// The living part of the page: controls for a row, and its prediction.
 //
 // `state.cells` is the row, encoded; every change of a control changes it and calls `show`.
 // `window.geomix` offers the same to the console and to tests.
@@ -149,7 +149,7 @@ function showCell(j) {
   if (document.activeElement !== field) field.value = String(cell);
 }
 
-// --- what the model says ---
+// --- the prediction and its reasons ---
 
 function show() {
   const found = answer(model, state.cells);
@@ -204,8 +204,8 @@ function showAnswer(found) {
   const lines = [label, element("p", {}, sure)];
   if (state.row !== null && !state.isEdited) {
     const truth = state.row.true === code ? "That is right." : "That is wrong:";
-    const told = state.row.true === code ? truth : `${truth} the row is ${reading.classes[state.row.true]}.`;
-    lines.push(element("p", { className: "note" }, told));
+    const note = state.row.true === code ? truth : `${truth} the row is ${reading.classes[state.row.true]}.`;
+    lines.push(element("p", { className: "note" }, note));
   } else {
     const origin = state.row === null ? "No row of the table." : `Row ${state.row.place}, changed by you.`;
     lines.push(element("p", { className: "note" }, origin));
@@ -231,8 +231,8 @@ function certificateSentence(found) {
   if (radius >= LARGEST_RADIUS) {
     return element("p", {}, title, ": no change of the numbers alone can change the prediction.");
   }
-  const said = `: no change of the numbers within ${shortNumber(radius)} standard deviations, in all of them together (Euclidean distance), can change the prediction. It is a proved lower bound.`;
-  return element("p", {}, title, said);
+  const text = `: no change of the numbers within ${shortNumber(radius)} standard deviations, in all of them together (Euclidean distance), can change the prediction. It is a proved lower bound.`;
+  return element("p", {}, title, text);
 }
 
 /** The smallest change of a single column that changes the prediction. */
@@ -252,8 +252,8 @@ function nearestFlip(flips) {
     return element("p", {}, title, ": none of the columns shown changes the prediction alone.");
   }
   const { j, flip, distance, code } = best;
-  const said = `: ${reading.columns[j].name} at ${shortNumber(flip)} (now ${shortNumber(state.cells[j])}, ${shortNumber(distance)} standard deviations away) makes it ${reading.classes[code]}.`;
-  return element("p", {}, title, said);
+  const text = `: ${reading.columns[j].name} at ${shortNumber(flip)} (now ${shortNumber(state.cells[j])}, ${shortNumber(distance)} standard deviations away) makes it ${reading.classes[code]}.`;
+  return element("p", {}, title, text);
 }
 
 /** What Python found for this row when the page was written. */
@@ -262,14 +262,14 @@ function counterfactualPart() {
   const { status, distance, lower_bound: bound, is_nearest: isNearest, changes } = state.row.counterfactual;
   const title = element("strong", {}, "Nearest row of another class");
   if (status !== "found") {
-    const said = status === "infeasible" ? ": there is none, proved." : ": none was found.";
-    return [element("p", {}, title, said)];
+    const text = status === "infeasible" ? ": there is none, proved." : ": none was found.";
+    return [element("p", {}, title, text)];
   }
   const proof = isNearest ? "proved to be the nearest" : `none is nearer than ${shortNumber(bound)}`;
   const after = [...state.row.cells];
   for (const [j, cell] of changes) after[j] = cell;
   const becomes = reading.classes[answer(model, after).code];
-  const said = `: ${becomes}, ${shortNumber(distance)} standard deviations and changed levels away (${proof}); computed when this page was written. `;
+  const text = `: ${becomes}, ${shortNumber(distance)} standard deviations and changed levels away (${proof}); computed when this page was written. `;
   const apply = element("button", { type: "button" }, "Show it");
   apply.addEventListener("click", () => {
     state.cells = after;
@@ -286,7 +286,7 @@ function counterfactualPart() {
   });
   const rest = changes.length - list.length;
   if (rest > 0) list.push(element("li", {}, `and ${rest} more`));
-  return [element("p", {}, title, said, apply), element("ul", { className: "changes" }, ...list)];
+  return [element("p", {}, title, text, apply), element("ul", { className: "changes" }, ...list)];
 }
 
 function cellText(j, cell) {
