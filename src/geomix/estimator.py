@@ -136,7 +136,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         with one entry for each column, about the second class. Holds for every row. Excludes
         Fourier lifts, PCA and Adam.
     max_iter : int, default=300
-        Most iterations of L-BFGS, with a ConvergenceWarning if it needs more, or epochs of Adam.
+        Most iterations of L-BFGS, or epochs of Adam. A ConvergenceWarning names a training that
+        needs more, unless it was validated with the default.
     early_stopping : {"auto", "calibrated", "plain", "off"}, default="auto"
         Stop by the held-out log-loss, after temperature scaling ("calibrated") or before
         ("plain"). "auto" is "off" where the final training has no held-out rows.

@@ -123,10 +123,17 @@ class History:
         return Facts("History", tuple(facts))
 
 
+# The estimator's own limit, which several planes often reach.
+DEFAULT_MAX_ITER = 300
+
+
 def warn_if_cut_short(history: History, max_iter: int) -> None:
-    """Warn that L-BFGS ended at ``max_iter`` before it converged. Epochs of Adam are a schedule."""
+    """Warn that L-BFGS ended at ``max_iter`` before it converged. Epochs of Adam are a schedule,
+    and a model that won a race with the default limit was validated with that limit."""
     is_adam = any(record.learning_rate is not None for record in history.records[-1:])
-    if history.stopped == "max_iter" and history.n_iter >= max_iter and not is_adam:
+    is_validated = len(history.trials) > 1 and max_iter >= DEFAULT_MAX_ITER
+    is_cut_short = history.stopped == "max_iter" and history.n_iter >= max_iter
+    if is_cut_short and not is_adam and not is_validated:
         warnings.warn(
             f"Training stopped at max_iter={max_iter} before it converged. Raise max_iter, or "
             "raise l2 if the classes can be separated.",
