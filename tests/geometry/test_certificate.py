@@ -210,6 +210,8 @@ def test_errors_are_of_numbers():
     model, X, _ = fitted("mixed spline")
     with pytest.raises(ValueError, match="category"):
         model.probability_intervals(X[:1], {"colour": 1.0})
+    with pytest.raises(TypeError, match="mapping from columns"):
+        model.probability_intervals(X[:1], 0.1)
     with pytest.raises(ValueError, match="at least 0"):
         model.probability_intervals(X[:1], {"alcohol": -1.0})
 

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from making import classifier
 from reading_models import ADDITIVE, fitted
 from scipy.optimize import linprog, minimize
 
@@ -430,3 +431,11 @@ def test_settings_of_a_search_that_make_no_sense_are_refused():
             model.counterfactual(X[0], 1, **options)
     with pytest.raises(ValueError, match="expected"):
         model.counterfactuals(X[0], 1, n=0)
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+def test_a_cell_whose_square_overflows_is_named(rng, lift):
+    X = rng.standard_normal((80, 2))
+    clf = classifier(n_planes=2, lift=lift, l2=1e-3).fit(X, X[:, 0] > 0.0)
+    with pytest.raises(ValueError, match="Column 'x0' is 1e\\+308"):
+        clf.model_.counterfactual([1e308, 0.0])

@@ -430,3 +430,10 @@ def test_the_demo_says_when_it_cannot_write(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit, match=r"Cannot make the folder .*file: File exists"):
         run_demo(monkeypatch, tmp_path / "file")
+
+
+def test_a_model_has_no_history_to_draw(rng):
+    X = rng.standard_normal((60, 2))
+    clf = classifier(n_planes=1, lift="linear", l2=1e-3).fit(X, X[:, 0] > 0.0)
+    with pytest.raises(TypeError, match="keeps no history"):
+        HistoryDisplay.from_estimator(clf.model_)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from making import classifier
 
+from geomix.errors import SchemaError
 from geomix.out_of_core.fit import MemorySource, fit_estimator, in_parts
 
 pa = pytest.importorskip("pyarrow", minversion="15")
@@ -147,3 +148,12 @@ def test_ordered_categories_keep_their_order_out_of_core():
     source = MemorySource(in_parts(table, y, None, [20, 60]))
     schema = fit_estimator(classifier(**SETTINGS), source).model_.schema
     assert schema.columns[0].levels == ("low", "mid", "high")
+
+
+def test_types_that_no_array_holds_name_the_column_and_the_remedy(frame, labels):
+    wide = pl.DataFrame({"a": pl.Series(range(120)).cast(pl.Int128)})
+    with pytest.raises(SchemaError, match="Column 'a' has 128-bit integers; cast it to Float64"):
+        classifier(**SETTINGS).fit(wide, labels)
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([60, 120], pa.int32()), pa.array(["u", "v"]))
+    with pytest.raises(SchemaError, match="run_end_decode"):
+        classifier(**SETTINGS).fit(pa.table({"a": runs}), labels)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive, NoShapes, additive
 from geomix.explain.cells import class_code, encoded_row, model_schema
 from geomix.geometry.answers import Counterfactual, Counterfactuals
@@ -27,6 +28,7 @@ from geomix.geometry.task import Task
 from geomix.model import GeometricMixture
 
 NORMS = {"l1": 1.0, "l2": 2.0}
+LARGEST = 1e150  # the square of a larger cell overflows
 
 
 def counterfactual(
@@ -116,6 +118,18 @@ class _Limits:
     X: Any
 
 
+class OutOfRange(ValueError):
+    """A cell is so large that distances to it overflow."""
+
+
+def _refuse_overflow(model: GeometricMixture, row: FloatArray) -> None:
+    for column in np.flatnonzero(np.abs(row) > LARGEST):
+        raise OutOfRange(
+            f"Column {model.columns[column]!r} is {row[column]:g}, and distances to it overflow; "
+            f"expected at most {LARGEST:g}."
+        )
+
+
 def _asked(
     model: GeometricMixture,
     x: Any,
@@ -128,6 +142,7 @@ def _asked(
     _check_settings(norm, sparse, probability)
     form = _form(model)
     row = encoded_row(model, x)
+    _refuse_overflow(model, row)
     free = read_constraints(
         model,
         unit_sizes(model, form, limits.scale),

@@ -106,6 +106,10 @@ def probability_intervals(
 def _box(model: GeometricMixture, form: Additive, errors: Mapping[Any, float]) -> FloatArray:
     """(n_columns,) half-widths."""
     box = np.zeros(len(form.shapes))
+    if not isinstance(errors, Mapping):
+        raise TypeError(
+            f"Got errors={errors!r}; expected a mapping from columns to the error of each."
+        )
     for column, error in errors.items():
         j = column_place(model, column)
         if form.shapes[j].kind == "category":

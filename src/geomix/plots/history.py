@@ -58,7 +58,13 @@ class HistoryDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any) -> HistoryDisplay:
         """Read the history of a fitted estimator."""
-        return cls.from_history(estimator.history_)
+        history = getattr(estimator, "history_", None)
+        if history is None:
+            raise TypeError(
+                f"Got a {type(estimator).__name__} without a training history; expected an "
+                "estimator fitted in memory, since a model or a file keeps no history."
+            )
+        return cls.from_history(history)
 
     def frame(self) -> Any:
         """A line for each iteration, with a column for the usage of each plane."""

@@ -17,7 +17,7 @@ from geomix.explain.effect_facts import Effect, Effects
 from geomix.explain.global_explanation import GlobalExplanation
 from geomix.export.json_model import json_facts
 from geomix.export.tables import model_tables
-from geomix.geometry.counterfactual import counterfactual
+from geomix.geometry.counterfactual import OutOfRange, counterfactual
 from geomix.model import GeometricMixture
 from geomix.report.asked import Asked
 from geomix.report.sample import (
@@ -119,7 +119,7 @@ def _counterfactual(asked: Asked, place: int) -> dict[str, Any] | None:
     model = asked.model
     try:
         found = counterfactual(model, taken(asked.X, np.array([place])))
-    except NoShapes:
+    except (NoShapes, OutOfRange):
         return None
     columns = model_schema(model).columns
     changes = []

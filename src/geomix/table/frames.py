@@ -28,6 +28,12 @@ KINDS_BY_TYPE_NAME = {
     "objects": ("object", "null"),
     "integers": ("int", "uint"),
 }
+# Types that cannot be converted to an array, by the first letters of their name: what, remedy.
+UNREADABLE = {
+    "int128": ("128-bit integers", "cast it to Float64"),
+    "uint128": ("128-bit integers", "cast it to Float64"),
+    "run_end_encoded": ("run-end encoded cells", "decode it with pyarrow.compute.run_end_decode"),
+}
 KINDS_BY_NUMPY_CODE = {
     "M": "dates", "m": "dates", "U": "text", "S": "bytes", "O": "objects",
     "i": "integers", "u": "integers", "V": "records",
@@ -66,7 +72,19 @@ def as_table(X: Any, name: str) -> Any:
             return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
         except ValueError:
             return X  # ragged
-    return X if _is_read_in_place(X) else _as_arrow(X, name)
+    table = X if _is_read_in_place(X) else _as_arrow(X, name)
+    _refuse_types(table)
+    return table
+
+
+def _refuse_types(X: Any) -> None:
+    """Raise for types that no array library reads."""
+    if isinstance(X, np.ndarray):
+        return
+    for column, dtype in names_and_types(X):
+        for beginning, (what, remedy) in UNREADABLE.items():
+            if str(dtype).lower().startswith(beginning):
+                raise SchemaError(f"Column {column!r} has {what}; {remedy}.")
 
 
 def _refuse_without_rows(X: Any, name: str) -> None:
