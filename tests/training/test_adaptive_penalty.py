@@ -130,6 +130,7 @@ def test_the_uniform_first_training_is_watched_and_bounded(monkeypatch, max_iter
         seen[record.phase] += 1
         return seen["adapt"] == most
 
+    watch.end = lambda: None  # of the estimator's own task
     monkeypatch.setattr(estimator, "callback_watch", lambda *_: watch)
     most = 1000
     clf.fit(*noisy)

@@ -95,8 +95,8 @@ def cheapest_choice(
             is_exact = False
             at = at[np.argsort(least.ravel()[at], kind="stable")[: 4 * most_states]]
             scores = bounds.scores(depth, states, at // n_options, at % n_options)
-            rest = left[1].reshape(-1, *bounds.need.shape)
-            rest = rest[at] if len(rest) > 1 else rest
+            every = np.broadcast_to(left[1], (*cost.shape, *bounds.need.shape))
+            rest = every[at // n_options, at % n_options]
             promise = bounds.expected_cost(cost.ravel()[at], scores, rest)
             at = at[np.argsort(promise, kind="stable")[:most_states]]
         state, option = at // n_options, at % n_options

@@ -22,7 +22,7 @@ from geomix.training.class_order import class_order, in_class_order
 from geomix.training.deadline import Deadline
 from geomix.training.history import Log, Record
 from geomix.training.monotone import order_of
-from geomix.training.rows import Rows
+from geomix.training.rows import Rows, class_weighted
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
@@ -47,7 +47,8 @@ def fit_model(
     deadline : trials and members that would start after it are left out, training stops at it.
     """
     log = Log()
-    order = class_order(rows, len(classes), schema.is_category)
+    weighted = rows if class_weight is None else class_weighted(rows, class_weight)
+    order = class_order(weighted, len(classes), schema.is_category)
     back = np.argsort(order)
     watch = watch_until(deadline, _with_classes_in(back, watch))
     rows = in_class_order(rows, order)
