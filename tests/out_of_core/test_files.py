@@ -60,7 +60,7 @@ def test_files_give_the_model_of_the_same_rows_in_memory(
     frame, tmp_path, small_batches, lift, scratch
 ):
     settings = {**SETTINGS, "lift": lift, "shrink_to_mean": 0.0, "n_planes": 1}
-    settings["max_interactions"] = 0  # thousands of cells end where L-BFGS stops, not at the optimum
+    settings["max_interactions"] = 0  # L-BFGS stops before the optimum of thousands of cells
     pattern = written(frame, tmp_path)
     far = fit_files(pattern, "y", sample_weight="w", scratch=scratch, **settings)
     X = frame.drop(columns=["y", "w"])
