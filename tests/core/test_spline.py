@@ -259,7 +259,7 @@ def test_terms_of_codes_equal_those_of_the_lifted_rows(per_class, n_rows, pairs,
     X = some_table(n_rows, rng)[:, columns]
     X[::5, 3:] = -1.0
     X = only_values_of(lift, X)
-    Phi, binned = lift(X), kernel.binned(lift, X)
+    Phi, binned = rows_of_bins(lift, X), kernel.binned(lift, X)
     planes = some_planes(per_class, lift.n_outputs, rng)
     y, weight = some_labels(n_rows, len(per_class), rng)
     rows = kernel.training_rows(binned, y, weight)
@@ -308,8 +308,9 @@ def test_any_number_of_parts_is_added_up(n_parts, rng):
     planes = some_planes([2, 1], lift.n_outputs, rng)
     y, weight = some_labels(90, 2, rng)
     ours = kernel.training_rows(kernel.binned(lift, X), y, weight).terms(planes, 6.0, 0.0)
-    theirs = objective.batch_terms(planes, 6.0, lift(X), y, weight, 0.0)
-    assert_terms_equal(ours, theirs, lift(X), weight)
+    Phi = rows_of_bins(lift, X)
+    theirs = objective.batch_terms(planes, 6.0, Phi, y, weight, 0.0)
+    assert_terms_equal(ours, theirs, Phi, weight)
 
 
 def test_gradients_are_the_slopes_of_the_objective(rng):

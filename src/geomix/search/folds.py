@@ -29,6 +29,8 @@ from geomix.training.rows import Rows
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
 
+# A start that is lower by less than this share ends in the same optimum, up to rounding.
+WORTH_ANOTHER_START = 1e-4
 # The model that measures the importance of columns, and on whose residuals pairs are screened.
 PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 
@@ -184,7 +186,8 @@ def train_from_starts(
         if best.trained.stopped == "request":  # by a callback, or at the time limit
             break
         other = train_on_fold(*rest, until, "fit", max_iter, start=start)
-        best = min(best, other, key=_objective)
+        if _objective(other) < (1.0 - WORTH_ANOTHER_START) * _objective(best):
+            best = other
     return best
 
 
