@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from geomix.search.candidates import Candidate
-from geomix.search.constants import STARTS_OF_FINAL_PLANES
+from geomix.search.constants import STARTS
 from geomix.search.cost import budget_for, operations
 from geomix.search.families import racing
 from geomix.search.folds import Watch
@@ -65,7 +65,7 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
         candidate = candidate.for_rows(folds.n_train, winner.n_rows)
     cost = operations(candidate, [folds.final])
     free = settings.init == "auto" and settings.solver == "auto"
-    n_starts = STARTS_OF_FINAL_PLANES if free and len(outcome.trials) > 1 else 1
+    n_starts = STARTS.number if free and len(outcome.trials) > 1 else 1
     return Chosen(candidate, n_iter, winner.temperature, folds.n_train, cost, n_starts=n_starts)
 
 

@@ -55,9 +55,19 @@ NOTHING_TO_WIN = 1.0
 ITERATIONS_PER_TRIAL = 100
 # Iterations of planes that others start from, or that measure importance: they need not converge.
 ITERATIONS_OF_FIRST_PLANES = 50
-# Several planes have several optima: the final training starts this often and keeps the lowest
-# objective, which is the lower test loss too (decision 56).
-STARTS_OF_FINAL_PLANES = 3
+
+
+class Starts(NamedTuple):
+    """Random starts of the final training, and the share by which a later one must be lower."""
+
+    number: int
+    worth_it: float
+
+
+# Several planes have several optima: the lowest training objective is kept, which is the lower
+# test loss too (decision 56). A start that is lower by rounding found the same optimum.
+STARTS = Starts(number=3, worth_it=1e-4)
+
 # The race may count this many operations for each cell and class of its largest rung ...
 OPERATIONS_PER_CELL = 150_000
 # ... and at most this many in all (about 20 s of one core for "readable"), by preset.

@@ -14,7 +14,7 @@ from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.search.candidates import Candidate
-from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES
+from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES, STARTS
 from geomix.training.adaptive_penalty import pair_units, part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units
 from geomix.training.history import Record
@@ -29,8 +29,6 @@ from geomix.training.rows import Rows
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
 
-# A start that is lower by less than this share ends in the same optimum, up to rounding.
-WORTH_ANOTHER_START = 1e-4
 # The model that measures the importance of columns, and on whose residuals pairs are screened.
 PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 
@@ -186,7 +184,7 @@ def train_from_starts(
         if best.trained.stopped == "request":  # by a callback, or at the time limit
             break
         other = train_on_fold(*rest, until, "fit", max_iter, start=start)
-        if _objective(other) < (1.0 - WORTH_ANOTHER_START) * _objective(best):
+        if _objective(other) < (1.0 - STARTS.worth_it) * _objective(best):
             best = other
     return best
 

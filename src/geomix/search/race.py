@@ -110,9 +110,10 @@ class Race:
         """Compare the families that are left on several folds, where the budget has room for that:
         the best of many candidates on one split is partly lucky."""
         left = [one for one in self.runners if one.best in self.known.values() and not one.is_out]
-        cost = sum(operations(one.best.candidate, self.folds) for one in left if one.best)
         folds = rungs.finals if len(left) > 1 else []
-        if not folds or not self.budget.allows(len(folds) * cost):
+        if not folds:
+            return
+        if not self.budget.allows(sum(operations(m.best.candidate, folds) for m in left if m.best)):
             return
         before = self.known, [one.best for one in left]
         self.rung, self.folds, self.known = len(rungs), folds, {}

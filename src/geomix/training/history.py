@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from geomix.table.printing import Facts, shortened, some
 from geomix.training.choice import Choice
+from geomix.training.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -123,15 +124,11 @@ class History:
         return Facts("History", tuple(facts))
 
 
-# The estimator's own limit, which several planes often reach.
-DEFAULT_MAX_ITER = 300
-
-
 def warn_if_cut_short(history: History, max_iter: int) -> None:
     """Warn that L-BFGS ended at ``max_iter`` before it converged. Epochs of Adam are a schedule,
     and a model that won a race with the default limit was validated with that limit."""
     is_adam = any(record.learning_rate is not None for record in history.records[-1:])
-    is_validated = len(history.trials) > 1 and max_iter >= DEFAULT_MAX_ITER
+    is_validated = len(history.trials) > 1 and max_iter >= Settings.max_iter
     is_cut_short = history.stopped == "max_iter" and history.n_iter >= max_iter
     if is_cut_short and not is_adam and not is_validated:
         warnings.warn(
