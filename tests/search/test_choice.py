@@ -1,6 +1,7 @@
 """How a fit chooses among families of models, when it stops, and what it reports about it."""
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
 from geomix.search.race import simplest_level_with_best
-from geomix.search.trials import Measured
+from geomix.search.trials import Measured, paired
 from geomix.table.row_views import numbers
 from geomix.training.deadline import Deadline
 from geomix.training.rows import distinct_rows, stratified_split
@@ -536,3 +537,13 @@ def test_the_penalty_of_pairs_is_a_factor_of_that_of_the_curves(product):
     tried = {one.pair_penalty for one in clf.history_.trials if one.n_pairs}
     assert {1.0, 4.0, 0.25} & tried - {1.0}
     assert {one.pair_penalty for one in clf.history_.trials if not one.n_pairs} == {1.0}
+
+
+def test_rows_that_were_filled_in_do_not_shrink_the_standard_error(rng):
+    losses = rng.random(400)
+    best = Measured(Candidate("linear", 1e-3), 2, 6, losses, np.ones(400), 0.9, 1.0, 300, 10)
+    first = losses[:100] + rng.normal(0.1, 0.5, 100)
+    filled = np.concatenate([first, losses[100:] + (first - losses[:100]).mean()])
+    stopped = replace(best, row_losses=filled, n_measured=100)
+    assert paired(stopped, best).error == pytest.approx(0.05, rel=0.3)  # 0.5 / sqrt(100)
+    assert paired(replace(stopped, n_measured=400), best).error < 0.02

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ class Measured:
     """A candidate with its losses on the validation rows, after calibration.
 
     n_rows : that it was trained on;  n_numbers : weights and biases of its planes;  is_cut_short :
-    whether training ended at the limit of a trial.
+    whether training ended at the limit of a trial;  n_measured : leading rows that were measured,
+    None for all (``measure`` fills in the others).
     """
 
     candidate: Candidate
@@ -41,6 +42,7 @@ class Measured:
     n_rows: int
     n_iter: int
     is_cut_short: bool = False
+    n_measured: int | None = None
 
     @property
     def loss(self) -> float:
@@ -103,7 +105,8 @@ def measure(
                 losses = np.concatenate([losses, rival.row_losses[n:] + excess.mean])
                 break
     accuracy = float(np.average(S.argmax(axis=1) == y[:n], weights=weight[:n]))
-    return _measured(candidate, fits, losses, weight, accuracy, temperature, folds[0], limit)
+    found = _measured(candidate, fits, losses, weight, accuracy, temperature, folds[0], limit)
+    return replace(found, n_measured=n)
 
 
 def _measured(
@@ -159,8 +162,10 @@ class Excess(NamedTuple):
 
 
 def paired(one: Measured, other: Measured) -> Excess:
-    """How much worse ``one`` is than ``other``, on the same validation rows."""
-    return _excess(one.row_losses, other.row_losses, one.row_weights)
+    """How much worse ``one`` is than ``other``, on the validation rows that both were measured
+    on: rows that were filled in have no noise of their own."""
+    n = min(len(m.row_losses) if m.n_measured is None else m.n_measured for m in (one, other))
+    return _excess(one.row_losses[:n], other.row_losses[:n], one.row_weights[:n])
 
 
 def _excess(losses: FloatArray, others: FloatArray, weight: FloatArray) -> Excess:
