@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 # with the native kernel, and those that depend on the kernel again with NumPy.
 test: $(VENV)/.test check
 	$(BIN)/pytest -n 2 -m "not slow"
-	GEOMIX_KERNEL=numpy $(BIN)/pytest -n 2 -m "kernel and not slow"
+	GEOMIX_KERNEL=numpy $(BIN)/pytest -n 2 -m "kernel and not slow" tests
 
 # Everything with both kernels, the benchmarks from end to end too.
 test-all: $(VENV)/.test check

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse
+from kernels import fast_with_numpy
 from making import classifier
 from places import TESTS
 from shapes import central_differences
@@ -442,7 +443,7 @@ def test_first_planes_over_codes_are_those_over_lifted_rows(init, rng):
 # --- models that answer ---
 
 ANSWERS = ("predict_proba", "class_scores", "plane_scores", "responsibilities")
-MEMBERS = pytest.mark.parametrize("n_members", [1, 3])
+MEMBERS = pytest.mark.parametrize("n_members", fast_with_numpy([1, 3], [3]))
 
 
 def model_over(lift, planes):

@@ -5,7 +5,7 @@ the order of the labels. The choice of a model amplifies any difference, so defa
 import numpy as np
 import pandas as pd
 import pytest
-from kernels import SLOW_WITH_NUMPY
+from kernels import fast_with_numpy
 from making import classifier
 
 from geomix import GeometricMixtureClassifier
@@ -17,7 +17,7 @@ FITS = {
     "fourier": {"lift": "fourier", "l2": 1e-4, "random_state": 0, "n_frequencies": 64},
     "fast": {"preset": "fast", "random_state": 0, "max_iter": 25},
 }
-BY_NAME = [pytest.param(one, marks=SLOW_WITH_NUMPY if one == "fast" else ()) for one in FITS]
+BY_NAME = fast_with_numpy(FITS, ["linear", "fourier"])
 
 
 @pytest.fixture(scope="module", params=BY_NAME)

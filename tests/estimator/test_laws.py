@@ -287,10 +287,10 @@ def test_class_weight_is_sample_weight_for_rare_levels_too(wine):
     "parameters",
     [
         {"lift": "linear"},
-        {"lift": "spline"},
+        pytest.param({"lift": "spline"}, marks=SLOW_WITH_NUMPY),
         {"lift": "fourier", "n_planes": 1, "l2": 1e-2},
         {"preset": "fast"},
-        {},
+        pytest.param({}, marks=SLOW_WITH_NUMPY),
     ],
     ids=str,
 )

@@ -26,7 +26,7 @@ from geomix.out_of_core.fit import MemorySource, fit_estimator  # noqa: E402
 from geomix.out_of_core.survey import RowPart  # noqa: E402
 
 # One process runs them all: each would start a cluster of its own.
-pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 FIXED = {"lift": "linear", "n_planes": 2, "l2": 1e-3, "random_state": 0}
 CHUNKS = {
     "one": (1200,),

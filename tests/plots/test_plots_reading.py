@@ -233,6 +233,7 @@ def test_a_projection_of_one_column_has_a_second_axis_of_nothing():
 @pytest.mark.parametrize("name", ["mixed linear", "mixed committee"])
 def test_the_histogram_counts_every_certificate_once(name):
     model, X, y = fitted(name)
+    X, y = X[::4], y[::4]
     display = CertificateDisplay.from_model(model, X, y)
     np.testing.assert_array_equal(display.radius, model.certify(X).radius)
     drawn = display.plot()
@@ -288,7 +289,7 @@ def displays_of(clf, X, y):
     ]
 
 
-@pytest.mark.parametrize("lift", ["linear", "spline"])
+@pytest.mark.parametrize("lift", ["linear", pytest.param("spline", marks=pytest.mark.slow)])
 def test_every_display_takes_an_estimator_of_a_mixed_table(lift):
     _, X, y = fitted("mixed linear")
     settings = {"lift": lift, "n_planes": 2, "n_members": 1, "l2": 1e-3, "shrink_to_mean": 0.0}

@@ -27,7 +27,8 @@ from geomix.report.page import embedded_json
 from geomix.report.sample import cell_oddness, sampled_rows
 from geomix.table.frames import taken
 
-LIFTS = ["several", "committee", "mixed linear", "mixed committee", "mixed fourier"]
+SLOW = pytest.param("committee", marks=pytest.mark.slow)  # as "mixed committee", of more planes
+LIFTS = ["several", SLOW, "mixed linear", "mixed committee", "mixed fourier"]
 HOSTILE = [
     "<script>window.pwned = 1</script>",
     "</script><img src=x onerror='window.pwned = 1'>",

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from kernels import SLOW_WITH_NUMPY
 from making import classifier
 from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, make_classification
@@ -143,7 +144,7 @@ def test_the_uniform_first_training_is_watched_and_bounded(monkeypatch, max_iter
     assert clf.history_.stopped == "request"
 
 
-@pytest.mark.kernel
+@SLOW_WITH_NUMPY
 def test_units_divide_the_penalty_by_their_square():
     """At the end of training no entry of loss plus sum_k lambda / unit_k^2 w_k^2 has a slope."""
     X, y = noisy_table(400, n_noise=12)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from kernels import SLOW_WITH_NUMPY
 from making import classifier
 from reading_models import fitted
 from scipy.sparse import csr_matrix
@@ -49,7 +50,11 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize(
     "wanted",
-    [{"x1": {2: -1}}, {"x1": {0: 1, 2: -1}, "x2": {1: -1}}, {"x0": {0: 1, 1: 1}}],
+    [
+        pytest.param({"x1": {2: -1}}, marks=SLOW_WITH_NUMPY),
+        {"x1": {0: 1, 2: -1}, "x2": {1: -1}},
+        pytest.param({"x0": {0: 1, 1: 1}}, marks=SLOW_WITH_NUMPY),
+    ],
     ids=["one", "both ways", "two rise"],
 )
 def test_probabilities_only_move_in_the_required_direction(name, wanted):
@@ -254,6 +259,7 @@ def test_signs_that_do_not_fit_the_table_are_refused(signs, message):
         GeometricMixtureClassifier(monotonic_cst=signs).fit(X, y)
 
 
+@SLOW_WITH_NUMPY
 def test_pairs_are_taken_beside_monotone_columns_but_not_of_them():
     """Two columns interact, and a third one rises: the fit has the pair and the rise."""
     rng = np.random.default_rng(0)
