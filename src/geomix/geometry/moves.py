@@ -392,6 +392,8 @@ def _column(
             "cell": np.zeros(len(codes), dtype=np.intp) if cells is None else cells.of(codes),
         }
     low, high, scale = free.low[j], free.high[j], free.scale[j]
+    if low == high:
+        return _fixed_column(shape, row[j], low, scale, cells)
     values = _points(shape, row[j], low, high, scale, cells)
     adds = shape(np.append(values, row[j]))
     t = (values - row[j]) / scale
@@ -414,6 +416,27 @@ def _column(
         "cell_low": t[a][first],
         "cell_high": t[b][last],
         "cell": cell[a],
+    }
+
+
+def _fixed_column(
+    shape: NumberShape, x: float, value: float, scale: float, cells: Cells | None
+) -> dict[str, Any]:
+    """As ``_column``, for a number that has one value only."""
+    values, t = np.array([value]), np.array([(value - x) / scale])
+    at = np.zeros(1, dtype=np.intp)
+    adds = shape(np.array([value, x])) if value != x else np.zeros((2, len(shape.outer)))
+    return {
+        "values": values,
+        "F": adds[:1] - adds[1:],
+        "at_a": at,
+        "at_b": at,
+        "t_a": t,
+        "t_b": t,
+        "c0": np.zeros(1),
+        "cell_low": t,
+        "cell_high": t,
+        "cell": at if cells is None else cells.of(values),
     }
 
 

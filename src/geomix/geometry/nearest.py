@@ -27,7 +27,7 @@ from geomix.geometry.bounds import (
 )
 from geomix.geometry.branch_and_bound import cheapest_choice
 from geomix.geometry.moves import Moves, moves_of
-from geomix.geometry.options import on_grid, undominated
+from geomix.geometry.options import affordable, on_grid, undominated
 from geomix.geometry.refinement import best_change
 from geomix.geometry.search import Aim
 from geomix.geometry.task import EASY, LEADS, Answer, Task
@@ -212,8 +212,11 @@ def _chosen(
 ) -> tuple[FloatArray | None, bool]:
     """The cheapest combination of options, and whether that is proved."""
     assert task.form is not None
-    kept = [undominated(one, task.form.planes, code) for one in options]
     most_cost = limit**task.norm * (1.0 + 1e-9)
+    options = affordable(options, most_cost)
+    if any(not len(one) for one in options):
+        return None, True
+    kept = [undominated(one, task.form.planes, code) for one in options]
     is_exact = True
     base = task.leads[0] - LEADS[0]
     for lead in LEADS:

@@ -13,7 +13,6 @@ options of the same cell are compared.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -90,14 +89,16 @@ def column_values(
     low, high = _range(shape, x, free.low[j], free.high[j], free.scale[j])
     cuts = np.empty(0) if cells is None or cells.cuts is None else cells.cuts
     if step is None:
-        sides = np.concatenate([cuts, np.nextafter(cuts, -np.inf)])
-        points = np.append(_points(shape, x, low, high, most), sides)
-        return _first(x, points[(points >= low) & (points <= high)]), False
+        points = _points(shape, x, low, high, most)
+        if len(cuts):
+            sides = np.concatenate([cuts, np.nextafter(cuts, -np.inf)])
+            points = np.unique(np.append(points, sides[(sides >= low) & (sides <= high)]))
+        return _first(x, points), False
     first, last = int(np.ceil((low - x) / step - 1e-9)), int(np.floor((high - x) / step + 1e-9))
     is_bounded = np.isfinite([free.low[j], free.high[j]]).all() or not shape.outer.any()
     if last - first < most:
         grid = np.arange(first, last + 1, dtype=float)
-        return _first(x, on_grid(x, grid, step)), bool(is_bounded)
+        return _first(x, np.unique(on_grid(x, grid, step))), bool(is_bounded)
     near = np.arange(max(first, -most // 4), min(last, most // 4) + 1)
     far = np.linspace(first, last, most // 4).round()
     knots = _thinned(np.round((np.clip(shape.knots, low, high) - x) / step), most // 4)
@@ -105,7 +106,7 @@ def column_values(
     ends = np.ceil((cuts - x) / step)
     chosen = np.concatenate([near, far, knots, ends, ends - 1.0])
     chosen = np.unique(np.clip(chosen, first, last))
-    return _first(x, on_grid(x, chosen, step)), False
+    return _first(x, np.unique(on_grid(x, chosen, step))), False
 
 
 def on_grid(x: float, k: FloatArray, step: float) -> FloatArray:
@@ -121,9 +122,9 @@ def _decimals(x: float) -> int | None:
 
 
 def _first(x: float, values: FloatArray) -> FloatArray:
-    """The present cell first, if the limits allow it."""
-    others = np.unique(values[values != x])
-    return np.concatenate([[x], others]) if (values == x).any() else others
+    """Distinct values with the present cell first, if the limits allow it."""
+    others = values[values != x]
+    return np.concatenate([[x], others]) if len(others) < len(values) else others
 
 
 def _range(
@@ -143,19 +144,26 @@ def _thinned(values: FloatArray, most: int) -> FloatArray:
 def _points(shape: NumberShape, x: float, low: float, high: float, most: int) -> FloatArray:
     ends = np.unique(np.clip(np.concatenate([shape.knots, [x, low, high]]), low, high))
     ends = np.unique(np.append(_thinned(ends, most // POINTS), [x, low, high]))
-    parts = [np.linspace(a, b, POINTS, endpoint=False) for a, b in pairwise(ends)]
-    points = np.concatenate([*parts, ends])
-    return np.unique(np.clip(np.append(points, x), low, high))
+    parts = np.linspace(ends[:-1], ends[1:], POINTS, endpoint=False)
+    points = np.concatenate([parts.ravel(), ends, [x]])
+    return np.unique(np.clip(points, low, high))
+
+
+def affordable(options: list[Options], most_cost: float) -> list[Options]:
+    """Without options that cost more, and without columns that then stay as they are."""
+    made = [one.take(np.flatnonzero(one.cost <= most_cost)) for one in options]
+    return [one for one in made if len(one) != 1 or one.cost[0] > 0.0]
 
 
 def undominated(options: Options, planes: Planes, target: int) -> Options:
     """Without options that a cheaper one of the same cell dominates."""
     own = planes.class_of == target
-    by_cell = [np.flatnonzero(options.cells == cell) for cell in np.unique(options.cells)]
-    kept = np.concatenate([_best_of(options, some, own) for some in by_cell])
-    if options.cost[0] == 0.0 and 0 not in kept:
+    cells = np.unique(options.cells) if options.cells.any() else [0]
+    by_cell = [np.flatnonzero(options.cells == cell) for cell in cells]
+    kept = np.sort(np.concatenate([_best_of(options, some, own) for some in by_cell]))
+    if options.cost[0] == 0.0 and kept[0] != 0:
         kept = np.append(0, kept)
-    return options.take(np.sort(kept))
+    return options.take(kept)
 
 
 def _best_of(options: Options, some: IntArray, own: BoolArray) -> IntArray:
