@@ -18,7 +18,7 @@ from reading_tables import TABLES, halves
 from geomix import GeometricMixtureClassifier
 from geomix.explain.effect_facts import EXACT, Effect, Effects
 from geomix.plots import EffectDisplay
-from geomix.training.calm_curves import direction_changes
+from geomix.core.calm import direction_changes
 
 PICTURES = Path(__file__).parent / "results" / "reading"
 N_COLUMNS = 4  # columns in a picture
