@@ -389,6 +389,17 @@ def test_a_report_is_small_and_the_same_every_time(name):
     assert html == report_html(model, X, y, n_counterfactuals=4)
 
 
+def test_conditions_of_rules_are_shown_as_they_are_written():
+    model, X, y = fitted("several")
+    html = report_html(model, X, y, n_rows=8, n_counterfactuals=0)
+    shown = [str(one) for rule in model.rules(X, y) for one in rule.conditions]
+    numbers = [one for one in shown if " <= " in one or " > " in one]
+    assert numbers
+    assert "\\xa0" not in html
+    page = unescape(html).replace("\xa0", " ")
+    assert any(one in page for one in numbers)
+
+
 def test_rows_may_come_in_any_kind_of_table():
     X, y = mixed_table()
     model, _, _ = fitted("mixed linear")

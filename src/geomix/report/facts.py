@@ -276,7 +276,7 @@ def _rules(asked: Asked) -> dict[str, Any]:
     made = [
         {
             "label": str(one.label),
-            "conditions": [_unbroken(str(condition)) for condition in one.conditions],
+            "conditions": [str(condition) for condition in one.conditions],
             "coverage": one.coverage,
             "purity": one.purity,
             "low": one.purity_low,
@@ -291,13 +291,6 @@ def _rules(asked: Asked) -> dict[str, Any]:
         "default": str(found.default),
         "default_purity": found.default_purity,
     }
-
-
-def _unbroken(condition: str) -> str:
-    """A condition whose comparisons stay on one line."""
-    for sign in ("<=", ">=", "<", ">"):
-        condition = condition.replace(f" {sign} ", f"\xa0{sign}\xa0")
-    return condition
 
 
 def _drift(found: Drift) -> dict[str, Any]:

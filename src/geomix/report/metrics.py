@@ -2,7 +2,8 @@
 
 The accuracy has Wilson's interval of 95 %; the others the percentiles 2.5 and 97.5 over
 ``RESAMPLES`` resamples of the rows (the bootstrap), drawn from one fixed stream: same rows, same
-figures. An interval speaks of the choice of rows; it does not know whether training saw them.
+figures. An interval covers the choice of rows. Figures of rows that trained the model
+are too good, and no interval shows that.
 """
 
 from __future__ import annotations

@@ -97,9 +97,18 @@ def _environment() -> Any:
     )
     environment.filters["text"] = lambda cell: printable(shown(cell))
     environment.filters["percent"] = lambda share: "" if share is None else percent(share)
+    environment.filters["unbroken"] = _unbroken
     environment.filters["short"] = _shortened
     environment.filters["figure"] = _figure
     return environment
+
+
+def _unbroken(condition: str) -> str:
+    """A condition whose comparisons stay on one line."""
+    text = printable(condition)
+    for sign in ("<=", ">=", "<", ">"):
+        text = text.replace(f" {sign} ", f"\xa0{sign}\xa0")
+    return text
 
 
 def _shortened(name: Any, most: int = 22) -> str:

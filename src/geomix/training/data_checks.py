@@ -42,7 +42,7 @@ def warn_about(
 
 
 def _about_columns(columns: ColumnRange, schema: Schema, named: set[str]) -> list[str]:
-    """Concerns about columns; ``named`` are those that a finding speaks of already."""
+    """Concerns about columns; ``named`` are those that a finding names already."""
     names = schema.names
     concerns = [
         f"Column {names[j]!r} is 100 % missing and is dropped." for j in columns.all_missing

@@ -84,7 +84,7 @@ function levelStrip(codes, cell) {
   return svg;
 }
 
-/** A bar to the right for what speaks for the answer, to the left for what speaks against it. */
+/** A bar to the right for a positive contribution, to the left for a negative one. */
 function signedBar(value, most) {
   const size = Math.min((44 * Math.abs(value)) / most, 44);
   const svg = drawn("svg", { viewBox: "-45 0 90 14", "aria-hidden": "true" });
