@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from reading_tables import TABLES, halves
 
 from geomix import GeometricMixtureClassifier
+from geomix.core.calm import direction_changes
 from geomix.explain.effect_facts import EXACT, Effect, Effects
 from geomix.plots import EffectDisplay
-from geomix.core.calm import direction_changes
 
 PICTURES = Path(__file__).parent / "results" / "reading"
 N_COLUMNS = 4  # columns in a picture
