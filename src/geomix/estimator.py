@@ -326,17 +326,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         settings = self.settings()
         deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
         if _stays_on_device(X):
-            y, sample_weight = map(array_api.to_numpy_if_foreign, (y, sample_weight))
             if not self.warm_start:
-                if X_val is not None or y_val is not None:
-                    raise ValueError("X_val and y_val need rows in the host's memory.")
-                from geomix.out_of_core.devices import ArraySource
-                from geomix.out_of_core.fit import fit_estimator
-
-                fit_estimator(self, ArraySource(X, y, sample_weight))
-                return self
-            X, X_val, y_val, sample_weight_val = map(
-                array_api.to_numpy_if_foreign, (X, X_val, y_val, sample_weight_val)
+                return self._fit_on_device(X, y, sample_weight, X_val, y_val)
+            X, y, sample_weight, X_val, y_val, sample_weight_val = map(
+                array_api.to_numpy_if_foreign,
+                (X, y, sample_weight, X_val, y_val, sample_weight_val),
             )
         # The new state grows on a shadow and is taken over in one step at the end, so that a
         # failed fit, or a predict in another thread, never meets half a model.
@@ -568,6 +562,17 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if not hasattr(self, "model_"):
             raise AttributeError(f"{attribute} is there after fit, with lift='linear'.")
         return self.model_
+
+    def _fit_on_device(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> Self:
+        """Train on rows that stay in the memory of their device."""
+        if X_val is not None or y_val is not None:
+            raise ValueError("X_val and y_val need rows in the host's memory.")
+        from geomix.out_of_core.devices import ArraySource
+        from geomix.out_of_core.fit import fit_estimator
+
+        y, sample_weight = map(array_api.to_numpy_if_foreign, (y, sample_weight))
+        fit_estimator(self, ArraySource(X, y, sample_weight))
+        return self
 
     def _known_state(self) -> TrainingState:
         state: TrainingState | None = self._training_state
