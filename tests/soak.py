@@ -1,23 +1,26 @@
 """Load held for long: counts of what was done, and of what went wrong.
 
-    python tests/soak.py --seconds 60 --workers 8 --kills 100 --parts threads,prefork,kills,files
+    python tests/soak.py --seconds 60 --workers 8 --kills 100 --worker-kills 5 --output soak.md
 
     threads   threads score while others fit, save and load the same model
     prefork   worker processes, by fork and by spawn, predict with one model
     kills     kill -9 at a random moment of fit, predict and save: no file is half written
     files     differing schemas, a class in the last file only, a full scratch disk
+    dask      kill -9 of a worker at a random pass of a fit: the model is the same to the bit
 
-The exit code is 1 if anything went wrong.
+`--parts kills,files` runs some of them. The exit code is 1 if anything went wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import multiprocessing
+import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import threading
@@ -29,10 +32,9 @@ import numpy as np
 import pandas as pd
 
 import geomix
-from geomix import GeometricMixtureClassifier, fit_files
+from geomix import GeometricMixtureClassifier, cli, fit_files
 
 FIXED = {"lift": "spline", "n_planes": 2, "l2": 1e-3, "max_iter": 10, "random_state": 0}
-LONGEST_START = 1.5  # seconds until a child is killed, at most
 
 
 def table(n_rows=400):
@@ -108,35 +110,61 @@ def soak_prefork(args, folder):
     return counts
 
 
-SAVE = """
-import sys, geomix
-model = geomix.load(sys.argv[1])
-while True:
-    model.save(sys.argv[2])
-"""
+def _runs_command(arguments):
+    with (
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        sys.exit(cli.main([str(one) for one in arguments]))
+
+
+def _set(name, value):
+    return "--set", f"{name}={value}"
+
+
+def _saves(model, path):
+    for _ in range(200):
+        model.save(path)
 
 
 def soak_kills(args, folder):
+    """Children are forked, so that no kill is spent on the start of Python."""
     X, y = table(2000)
-    rows, model, out = folder / "rows.csv", folder / "model.geomix", folder / "out.geomix"
+    rows, path, out = folder / "rows.csv", folder / "model.geomix", folder / "out.geomix"
     X.assign(y=y).to_csv(rows, index=False)
-    GeometricMixtureClassifier(**FIXED).fit(X, y).save(model)
+    GeometricMixtureClassifier(**FIXED).fit(X, y).save(path)
     answers, counts, rng = folder / "answers.csv", collections.Counter(), random.Random(0)
-    cli = [sys.executable, "-m", "geomix"]
+    start = multiprocessing.get_context("fork").Process
+    fit = ["fit", rows, "--target", "y", "--output", out, "--force", "--quiet"]
+    fit += [word for one in FIXED.items() if one[0] != "random_state" for word in _set(*one)]
     commands = {
-        "fit": ([*cli, "fit", rows, "--target", "y", "--output", out, "--lift", "linear"], out),
-        "predict": ([*cli, "predict", model, rows, "--output", answers, "--force"], answers),
-        "save": ([sys.executable, "-c", SAVE, model, out], out),
+        "fit": (_runs_command, (fit,), out),
+        "predict": (
+            _runs_command,
+            (["predict", path, rows, "--output", answers, "--force"],),
+            answers,
+        ),
+        "save": (_saves, (geomix.load(path), out), out),
     }
-    for name, (command, target) in commands.items():
-        for _ in range(args.kills):
-            child = subprocess.Popen(
-                list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            time.sleep(rng.uniform(0.05, LONGEST_START))
+    for name, (work, given, target) in commands.items():
+        began = time.monotonic()
+        undisturbed = start(target=work, args=given)
+        undisturbed.start()
+        undisturbed.join()
+        if undisturbed.exitcode:
+            raise SystemExit(f"{name} ended with exit code {undisturbed.exitcode}.")
+        took = time.monotonic() - began
+        while counts[f"kills of {name}"] < args.kills:
+            if rng.random() < 0.5:
+                target.unlink(missing_ok=True)  # often there is no file before
+            child = start(target=work, args=given)
+            child.start()
+            time.sleep(rng.uniform(0.0, took))
             child.kill()
-            child.wait()
-            counts[f"kills of {name}"] += 1
+            child.join()
+            counts[f"kills of {name}"] += child.exitcode == -signal.SIGKILL
+            counts["wrong"] += child.exitcode not in (0, -signal.SIGKILL)
             counts["wrong"] += not _is_whole(target, len(X))
     return counts
 
@@ -151,7 +179,6 @@ def _is_whole(target, n_rows):
 
 
 def soak_files(args, folder):
-    """One sentence each; what is printed is for people to judge."""
     counts = collections.Counter()
     X, y = table(300)
     for name in ("schemas", "last"):
@@ -166,22 +193,84 @@ def soak_files(args, folder):
             fit_files(folder / "schemas" / "*.csv", "y", **settings)
             counts["wrong"] += 1
         except geomix.SchemaError as error:
-            counts["differing schemas refused"] += "no column" in str(error)
+            _tally(counts, "differing schemas refused", "'b'" in str(error), error)
         clf = fit_files(folder / "last" / "*.csv", "y", **settings)
-        counts["classes of the last file learnt"] += "rare" in clf.classes_.tolist()
+        _tally(counts, "classes of the last file learnt", "rare" in clf.classes_.tolist())
         full, usage = shutil.disk_usage, shutil._ntuple_diskusage(10, 10, 0)
         shutil.disk_usage = lambda _, usage=usage: usage
         try:
             fit_files(folder / "last" / "*.csv", "y", **settings)
             counts["wrong"] += 1
         except OSError as error:
-            counts["full scratch disks refused"] += "scratch" in str(error)
+            _tally(counts, "full scratch disks refused", "scratch" in str(error), error)
         finally:
             shutil.disk_usage = full
     return counts
 
 
-PARTS = {"threads": soak_threads, "prefork": soak_prefork, "kills": soak_kills, "files": soak_files}
+def _tally(counts, what, is_right, sentence=""):
+    if not counts[what] and sentence:
+        print(f"    {sentence}", flush=True)
+    counts[what] += is_right
+    counts["wrong"] += not is_right
+
+
+def soak_dask(args, folder):
+    import dask
+    import dask.array as da
+    import distributed
+
+    import geomix.dask as bridge
+
+    X, y = table(1200)
+    X = da.from_array(X[["a", "b"]].to_numpy(), chunks=((100, 300, 200, 600), 2))
+    y, counts = da.from_array(y, chunks=((100, 300, 200, 600),)), collections.Counter()
+    settings = {**FIXED, "lift": "linear", "tol": 1e-9}
+    rng, terms = random.Random(0), bridge._DaskSums.terms
+    quiet = dask.config.set({"distributed.scheduler.allowed-failures": 10})
+    with (
+        quiet,
+        distributed.LocalCluster(
+            2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        passes = []
+
+        def counted(self, *at):
+            passes.append(1)
+            if len(passes) == kill_at:
+                pids = client.run(os.getpid)
+                os.kill(pids[rng.choice(sorted(pids))], signal.SIGKILL)
+                counts["workers killed"] += 1
+            return terms(self, *at)
+
+        kill_at = 0
+        bridge._DaskSums.terms = counted
+        expected = bridge.DaskGeometricMixtureClassifier(**settings).fit(X, y).model_.planes
+        n_passes = len(passes)
+        for _ in range(args.worker_kills):
+            client.wait_for_workers(2, timeout=300)
+            passes.clear()
+            kill_at = rng.randint(1, n_passes)
+            found = bridge.DaskGeometricMixtureClassifier(**settings).fit(X, y).model_.planes
+            same = np.array_equal(found.weights, expected.weights)
+            _tally(
+                counts,
+                "fits equal to the bit",
+                same and found.biases.tolist() == expected.biases.tolist(),
+            )
+        bridge._DaskSums.terms = terms
+    return counts
+
+
+PARTS = {
+    "threads": soak_threads,
+    "prefork": soak_prefork,
+    "kills": soak_kills,
+    "files": soak_files,
+    "dask": soak_dask,
+}
 
 
 def main():
@@ -189,17 +278,23 @@ def main():
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--worker-kills", type=int, default=5)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--output", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    wrong = 0
+    n_wrong, lines = 0, ["| part | counts | wrong |", "|---|---|---:|"]
     for name in args.parts.split(","):
         with tempfile.TemporaryDirectory() as folder:
             counts = PARTS[name](args, Path(folder))
-        wrong += counts.pop("wrong", 0)
-        told = ", ".join(f"{count} {what}" for what, count in counts.items())
-        print(f"{name}: {told}; {wrong} wrong so far", flush=True)
-    sys.exit(wrong > 0)
+        wrong = counts.pop("wrong", 0)
+        n_wrong += wrong
+        told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        print(f"{name}: {told}; {wrong} wrong", flush=True)
+        lines.append(f"| {name} | {told} | {wrong} |")
+    if args.output:
+        args.output.write_text("\n".join(lines) + "\n")
+    sys.exit(n_wrong > 0)
 
 
 if __name__ == "__main__":
