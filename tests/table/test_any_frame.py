@@ -70,6 +70,7 @@ LIBRARIES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")  # ibis 12 on pandas 3
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_table_of_any_library_gives_the_model_of_the_pandas_frame(
     frame, labels, expected, library
@@ -157,3 +158,89 @@ def test_types_that_no_array_holds_name_the_column_and_the_remedy(frame, labels)
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([60, 120], pa.int32()), pa.array(["u", "v"]))
     with pytest.raises(SchemaError, match="run_end_decode"):
         classifier(**SETTINGS).fit(pa.table({"a": runs}), labels)
+
+
+def test_a_type_that_is_not_known_is_refused_by_name_instead_of_read_as_numbers(frame, labels):
+    class Odd(pa.ExtensionType):
+        def __init__(self):
+            super().__init__(pa.int64(), "geomix.odd")
+
+        def __arrow_ext_serialize__(self):
+            return b""
+
+    odd = pa.ExtensionArray.from_storage(Odd(), pa.array(range(120)))
+    with pytest.raises(SchemaError, match=r"'a' has the type 'extension.*cast it to numbers"):
+        classifier(**SETTINGS).fit(pa.table({"a": odd}), labels)
+
+
+NUMBERS = {
+    "pandas": ["Int64", "Float32", "boolean", "int8", "float16", "bool", pd.SparseDtype(float, 0)],
+    "Arrow in pandas": ["int32[pyarrow]", "double[pyarrow]", "bool[pyarrow]"],
+}
+
+
+@pytest.mark.parametrize("dtype", [one for names in NUMBERS.values() for one in names], ids=str)
+def test_every_numeric_type_of_pandas_is_read_as_numbers(dtype, labels):
+    zero_one = pd.DataFrame({"a": np.arange(120) % 2, "b": np.arange(120) % 3 // 2})
+    expected = classifier(**SETTINGS).fit(zero_one, labels).predict_proba(zero_one)
+    typed = zero_one.astype(dtype)
+    found = classifier(**SETTINGS).fit(typed, labels).predict_proba(typed)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "dtype", [pa.float16(), pa.float32(), pa.decimal128(5, 2), pa.uint8(), pa.bool_()], ids=str
+)
+def test_every_numeric_type_of_arrow_is_read_as_numbers(dtype, labels):
+    zero_one = pd.DataFrame({"a": np.arange(120) % 2, "b": np.arange(120) % 3 // 2})
+    expected = classifier(**SETTINGS).fit(zero_one, labels).predict_proba(zero_one)
+    floats = pa.table({name: zero_one[name].to_numpy(float) for name in zero_one})
+    typed = floats.cast(pa.schema([("a", dtype), ("b", dtype)]))
+    found = classifier(**SETTINGS).fit(typed, labels).predict_proba(typed)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+# --- frames in the form of pandas ---
+
+
+class Subclass(pd.DataFrame):
+    """As of geopandas."""
+
+    @property
+    def _constructor(self):
+        return Subclass
+
+
+class LikePandas:
+    """A frame in the form of pandas that is none, as modin's and cuDF's."""
+
+    def __init__(self, frame):
+        self._frame = frame
+        self.iloc, self.columns, self.dtypes = None, frame.columns, frame.dtypes
+        self.shape = frame.shape
+
+    def __len__(self):
+        return len(self._frame)
+
+    def to_pandas(self):
+        return self._frame
+
+
+@pytest.mark.parametrize("make", [Subclass, LikePandas])
+def test_frames_in_the_form_of_pandas_are_read_as_pandas(frame, labels, expected, make):
+    clf = classifier(**SETTINGS).fit(make(frame), labels)
+    assert np.array_equal(clf.predict_proba(make(frame)), expected)
+    assert np.array_equal(clf.model_.predict_proba(make(frame)), expected)
+    reversed_columns = make(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match="same order"):
+        clf.predict(reversed_columns)
+
+
+def test_a_single_column_of_any_library_is_refused_as_no_table(frame, labels):
+    model = classifier(**SETTINGS).fit(frame, labels).model_
+    column = frame["a"]
+    for one in (column, pl.from_pandas(column), pa.array(column), pa.chunked_array([column])):
+        with pytest.raises((ValueError, TypeError), match=r"2|table of rows"):
+            model.predict(one)
+        with pytest.raises((ValueError, TypeError), match=r"2D|2-dim|table of rows"):
+            classifier(**SETTINGS).fit(one, labels)

@@ -25,6 +25,12 @@ from geomix.table.sparse_rows import is_sparse
 LARGEST_EXACT_INTEGER = 2**53
 MOST_COLUMNS_NAMED = 5
 
+# Types of a column that NumPy cannot hold, by the first letters of their name: what, remedy.
+REMEDIES_BY_TYPE_NAME = {
+    "int128": ("128-bit integers", "cast it to Float64"),
+    "uint128": ("128-bit integers", "cast it to Float64"),
+    "run_end_encoded": ("run-end encoded cells", "decode it with pyarrow.compute.run_end_decode"),
+}
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -149,6 +155,18 @@ def _refuse_kind(name: Any, kind: str, dtype: Any) -> None:
             f"Column {name!r} holds records ({reprlib.repr(str(dtype))}), expected numbers or "
             "categories. Split them into columns, or drop the column."
         )
+    if kind == "unknown":
+        raise SchemaError(_unknown_type(name, str(dtype)))
+
+
+def _unknown_type(name: Any, type_name: str) -> str:
+    for beginning, (what, remedy) in REMEDIES_BY_TYPE_NAME.items():
+        if type_name.lower().startswith(beginning):
+            return f"Column {name!r} has {what}; {remedy}."
+    return (
+        f"Column {name!r} has the type {reprlib.repr(type_name)}, which geomix does not know; cast "
+        "it to numbers (float64) or text."
+    )
 
 
 def _refuse_odd_types(name: Any, types: set[type]) -> None:

@@ -1,13 +1,16 @@
 """Tables of any library: names and types of the columns, and their cells.
 
-NumPy arrays and frames of pandas, polars and Arrow are recognised by their attributes, without
-importing these libraries. A kind is "numbers", "integers", "categories", "text", "dates", "bytes",
-"records" or "objects" (whose cells are inspected).
+NumPy arrays and frames of pandas, polars and Arrow are read in place, subclasses included; tables
+of other libraries are converted. No library is imported that is not loaded already, except pyarrow
+for an Arrow stream. A kind is "numbers", "integers", "categories", "text", "dates", "bytes",
+"records", "objects" (whose cells are inspected) or "unknown" (which is refused).
 """
 
 from __future__ import annotations
 
 import collections
+import functools
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +21,7 @@ from geomix.errors import SchemaError
 from geomix.table.sparse_rows import checked_csr, is_sparse
 
 # What a column holds, by the first letters of its type's name in pandas, polars or Arrow.
-# The first match counts: "struct" comes before "str", "interval" before "int".
+# The first match counts: "struct" comes before "str", "interval" and "int128" before "int".
 KINDS_BY_TYPE_NAME = {
     "records": ("list", "large_list", "fixed_size_list", "struct", "array", "map", "interval"),
     "dates": ("date", "time", "duration", "period"),
@@ -26,13 +29,9 @@ KINDS_BY_TYPE_NAME = {
     "text": ("str", "large_str", "utf8"),
     "bytes": ("binary", "large_binary", "fixed_size_binary"),
     "objects": ("object", "null"),
+    "unknown": ("int128", "uint128"),
     "integers": ("int", "uint"),
-}
-# Types that cannot be converted to an array, by the first letters of their name: what, remedy.
-UNREADABLE = {
-    "int128": ("128-bit integers", "cast it to Float64"),
-    "uint128": ("128-bit integers", "cast it to Float64"),
-    "run_end_encoded": ("run-end encoded cells", "decode it with pyarrow.compute.run_end_decode"),
+    "numbers": ("float", "double", "half", "bool", "decimal", "sparse", "complex"),
 }
 KINDS_BY_NUMPY_CODE = {
     "M": "dates", "m": "dates", "U": "text", "S": "bytes", "O": "objects",
@@ -72,19 +71,7 @@ def as_table(X: Any, name: str) -> Any:
             return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
         except ValueError:
             return X  # ragged
-    table = X if _is_read_in_place(X) else _as_arrow(X, name)
-    _refuse_types(table)
-    return table
-
-
-def _refuse_types(X: Any) -> None:
-    """Raise for types that no array library reads."""
-    if isinstance(X, np.ndarray):
-        return
-    for column, dtype in names_and_types(X):
-        for beginning, (what, remedy) in UNREADABLE.items():
-            if str(dtype).lower().startswith(beginning):
-                raise SchemaError(f"Column {column!r} has {what}; {remedy}.")
+    return X if _is_read_in_place(X) else _converted(X, name)
 
 
 def _refuse_without_rows(X: Any, name: str) -> None:
@@ -102,20 +89,33 @@ def _refuse_without_rows(X: Any, name: str) -> None:
 
 
 def _is_read_in_place(X: Any) -> bool:
-    """Whether X is an array, or a frame of pandas (``iloc``), polars (``to_series``) or Arrow."""
-    is_arrow = hasattr(X, "unify_dictionaries")  # a table: one batch has none
-    return isinstance(X, np.ndarray) or hasattr(X, "iloc") or hasattr(X, "to_series") or is_arrow
+    return (
+        isinstance(X, np.ndarray)
+        or _is_a(X, "pandas", "DataFrame")
+        or _is_a(X, "polars", "DataFrame")
+        or _is_a(X, "pyarrow", "Table")
+    )
 
 
-def _as_arrow(X: Any, name: str) -> Any:
-    """A table of any other library as an Arrow table: DuckDB, ibis, narwhals, a stream of batches.
+def _is_a(X: Any, library: str, kind: str) -> bool:
+    """Whether X is an instance of a class of a library that is loaded; never loads one."""
+    return isinstance(X, getattr(sys.modules.get(library), kind, ()))
 
-    An object that is no such table comes back as it is.
+
+def _converted(X: Any, name: str) -> Any:
+    """A table of another library as one that is read in place; all other objects unchanged.
+
+    narwhals frames are unwrapped. Frames in the form of pandas (modin, cuDF) become pandas frames,
+    and whatever has an Arrow stream (DuckDB, ibis, a stream of batches) an Arrow table.
     """
-    if hasattr(X, "to_native"):  # narwhals
+    if hasattr(X, "to_native"):
         return as_table(X.to_native(), name)
-    is_table = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
-    return _arrow_table(X, name) if is_table else X
+    if len(getattr(X, "shape", (0, 0))) != 2:  # one column: the caller refuses it
+        return X
+    if hasattr(X, "iloc"):
+        return X.to_pandas() if hasattr(X, "to_pandas") else X
+    is_arrow = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
+    return _arrow_table(X, name) if is_arrow else X
 
 
 def _arrow_table(X: Any, name: str) -> Any:
@@ -126,7 +126,13 @@ def _arrow_table(X: Any, name: str) -> Any:
             f"{name} is a {type(X).__name__}, which is read through Arrow; install pyarrow, or "
             f"pass {name} as a pandas or polars frame."
         ) from error
-    return pyarrow.table(X)
+    try:
+        return pyarrow.table(X)
+    except (ValueError, TypeError, pyarrow.ArrowException) as error:
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, which Arrow cannot read as a table of rows and "
+            f"columns ({error}); pass a pandas or polars frame."
+        ) from error
 
 
 def as_column(values: Any, name: str) -> Any:
@@ -147,11 +153,15 @@ def is_frame(X: Any) -> bool:
 def kind_of(dtype: Any) -> str:
     if isinstance(dtype, np.dtype):
         return KINDS_BY_NUMPY_CODE.get(dtype.kind, "numbers")
-    type_name = str(dtype).lower()
+    return _kind_by_name(str(dtype))
+
+
+@functools.lru_cache(maxsize=1000)
+def _kind_by_name(type_name: str) -> str:
     for kind, beginnings in KINDS_BY_TYPE_NAME.items():
-        if type_name.startswith(beginnings):
+        if type_name.lower().startswith(beginnings):
             return kind
-    return "numbers"
+    return "unknown"
 
 
 def is_plain(X: Any) -> bool:
