@@ -1,6 +1,6 @@
 """A model as a service: rows as JSON in, probabilities and contributions out.
 
-    pip install starlette uvicorn
+    pip install 'geomix[serve]'
     python examples/serve.py model.geomix --port 8000
 
     GET  /health    {"status": "ok", "model": "5f0c..."}

@@ -48,6 +48,31 @@ def test_every_link_of_the_readme_works_outside_the_repository():
 
 
 @in_repository
+def test_every_address_of_the_project_is_listed_and_can_be_set(tmp_path):
+    """One script knows the places, so that none keeps the placeholder after the first upload."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a clone")
+    copy = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, copy], check=True)
+    script = shutil.copy(ROOT / ".ci" / "project_address.py", copy / ".ci")
+
+    def run(*arguments):
+        command = [sys.executable, str(script), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    listed = run()
+    assert listed.returncode == 1
+    assert "pyproject.toml:" in listed.stdout
+    assert "README.md:" in listed.stdout
+    assert run("--set", "someone/else").returncode == 0
+    found = tomllib.loads((copy / "pyproject.toml").read_text())["project"]["urls"]
+    assert found["Documentation"] == "https://someone.github.io/else"
+    assert set(found) == set(PROJECT["urls"])
+    text = (copy / "README.md").read_text() + (copy / "recipe" / "recipe.yaml").read_text()
+    assert "geomix/geomix" not in text.replace("src/geomix/geomix", "")
+
+
+@in_repository
 def test_the_version_is_the_same_everywhere():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
     assert newest == geomix.__version__
