@@ -97,6 +97,23 @@ def test_workflows_pin_the_version_of_every_action(path):
         assert re.search(r"@v\d+\.\d+\.\d+$", action), action
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_are_whole_and_keep_no_credentials(path):
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load(path.read_text())
+    jobs = workflow["jobs"]
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in jobs.values():
+        needs = job.get("needs", [])
+        assert set([needs] if isinstance(needs, str) else needs) <= set(jobs)
+        matrix = job.get("strategy", {}).get("matrix", {})
+        assert set(re.findall(r"matrix\.(\w+)", str(job))) <= set(matrix)
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+
+
 def test_a_missing_core_is_said_and_named_with_a_remedy():
     script = (
         "import sys, warnings; warnings.simplefilter('error')\n"
