@@ -1,12 +1,16 @@
 """What each part of the race is worth: the default fit beside itself with one part switched off.
 
-    python benchmarks/race_parts.py [--data FOLDER ...] [--tables a,b] [--seeds N] [--output FILE]
+    python benchmarks/race_parts.py [--data FOLDER ...] [--tables a,b] [--seeds N]
+        [--parts a,b] [--one-plane] [--output FILE]
 
 Each table is split as in ``suite.py`` (at most 10,000 training rows). The parts:
 
     starts   the final training starts several times and keeps the lowest objective
     finals   the families that are left are compared once more, on five folds
     factor   tables over pairs of columns have a penalty of their own
+
+Other settings of the training are compared in the same way: ``smoothing 0.02`` and the like. With
+``--one-plane`` every fit is one curve per column and class, without pairs.
 
 Reported for both parts of the tables: log-loss on the test rows, and the geometric mean of the
 ratio to the default.
@@ -15,21 +19,24 @@ ratio to the default.
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from markdown_table import table
 from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
-from geomix import GeometricMixtureClassifier
+from geomix import GeometricMixtureClassifier, Recipe
 from geomix.search import candidates, choosing, splits
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
+LEAST = 1e-3  # a smaller log-loss counts as this one: ratios of nearly nothing mean nothing
 OUTPUT = ROOT / "benchmarks" / "results" / "race_parts.md"
 
 
@@ -49,12 +56,26 @@ def one_factor() -> Any:
     return changed(candidates, "FACTORS", only)
 
 
-VARIANTS: dict[str, Callable[[], Any]] = {
-    "default": nullcontext,
-    "one start": lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=1)),
-    "no finals": lambda: changed(splits.Rungs, "finals", property(lambda _: [])),
-    "one penalty": one_factor,
+class Variant(NamedTuple):
+    """How a fit differs from the default one: a part that is switched off, or a recipe."""
+
+    off: Callable[[], Any] = nullcontext
+    recipe: Recipe | None = None
+
+
+VARIANTS = {
+    "default": Variant(),
+    "one start": Variant(lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=1))),
+    "no finals": Variant(lambda: changed(splits.Rungs, "finals", property(lambda _: []))),
+    "one penalty": Variant(one_factor),
+    **{
+        f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))
+        for share in (0.02, 0.01, 0.001, 0.0)
+    },
+    "no usage penalty": Variant(recipe=Recipe(usage_beta=0.0)),
 }
+PARTS = "one start,no finals,one penalty"
+ONE_PLANE = {"lift": "spline", "n_planes": 1, "max_interactions": 0}
 
 
 def main() -> None:
@@ -62,6 +83,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, nargs="+", default=DATA, metavar="FOLDER")
     parser.add_argument("--tables", default="", metavar="A,B")
     parser.add_argument("--seeds", type=int, default=1, metavar="N")
+    parser.add_argument("--parts", default=PARTS, metavar="A,B", help=f"of {', '.join(VARIANTS)}")
+    parser.add_argument("--one-plane", action="store_true")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
     wanted = parser.parse_args()
     names = [name for name in wanted.tables.split(",") if name]
@@ -69,28 +92,42 @@ def main() -> None:
         (folder.name, [t for t in find_tables(folder) if not names or t.name in names])
         for folder in wanted.data
     ]
-    text = "\n".join(section(name, some, wanted.seeds) for name, some in parts if some)
-    head = "# Parts of the race\n\nMade by `python benchmarks/race_parts.py`.\n\n"
+    variants = {name: VARIANTS[name] for name in ("default", *wanted.parts.split(","))}
+    settings = ONE_PLANE if wanted.one_plane else {}
+    text = "\n".join(
+        section(name, some, wanted.seeds, variants, settings) for name, some in parts if some
+    )
+    command = " ".join(["python benchmarks/race_parts.py", *map(shlex.quote, sys.argv[1:])])
+    head = f"# Parts of the race\n\nMade by `{command}`.\n\n"
     wanted.output.write_text(head + text)
 
 
-def section(name: str, tables: list[Any], n_seeds: int) -> str:
+def section(
+    name: str,
+    tables: list[Any],
+    n_seeds: int,
+    variants: dict[str, Variant],
+    settings: dict[str, Any],
+) -> str:
     """A table of one part of the benchmark tables, with the geometric means below it."""
     rows, losses = [], []
     for one in tables:
         for seed in range(n_seeds):
             data = split(*read_table(one.path), seed, Caps())
-            losses.append([measured(data, seed, off) for off in VARIANTS.values()])
+            losses.append([measured(data, seed, one, settings) for one in variants.values()])
             rows.append([one.name, str(seed), *(f"{loss:.4f}" for loss in losses[-1])])
             print(*rows[-1], flush=True)
-    ratios = np.exp(np.log(np.array(losses)[:, 1:] / np.array(losses)[:, :1]).mean(axis=0))
+    logs = np.log(np.maximum(losses, LEAST))
+    ratios = np.exp((logs[:, 1:] - logs[:, :1]).mean(axis=0))
     means = ["geometric mean of the ratio", "", "1", *(f"{ratio:.4f}" for ratio in ratios)]
-    return "\n".join([f"## Part {name}", "", *table(["table", "seed", *VARIANTS], [*rows, means])])
+    return "\n".join([f"## Part {name}", "", *table(["table", "seed", *variants], [*rows, means])])
 
 
-def measured(data: Any, seed: int, off: Callable[[], Any]) -> float:
-    with off():
-        clf = GeometricMixtureClassifier(random_state=seed).fit(data.X_train, data.y_train)
+def measured(data: Any, seed: int, variant: Variant, settings: dict[str, Any]) -> float:
+    with variant.off():
+        clf = GeometricMixtureClassifier(
+            random_state=seed, advanced=variant.recipe, **settings
+        ).fit(data.X_train, data.y_train)
     P = clf.predict_proba(data.X_test)
     return float(log_loss(data.y_test, P, labels=np.arange(P.shape[1])))
 

@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.metrics import log_loss
 
-from geomix import GeometricMixtureClassifier, estimator
+from geomix import GeometricMixtureClassifier, Recipe, estimator
 from geomix.core.objective import batch_terms, usage_penalty
 from geomix.core.planes import Planes, class_starts
 from geomix.core.spline import fit_spline
@@ -153,7 +153,7 @@ def test_units_divide_the_penalty_by_their_square():
     model, units = clf.model_, clf._training_state.units
     assert units.max() > 10.0 * units.min()
     Phi = model.lift.binned(X)
-    terms = batch_terms(model.planes, 6.0, Phi, y, np.ones(len(y)), 0.02)
+    terms = batch_terms(model.planes, 6.0, Phi, y, np.ones(len(y)), Recipe.label_smoothing)
     coefficients = usage_penalty(terms.mean_usage, 1e-2, 0.5, 0.01)
     pull = 2.0 * coefficients[:, None] * model.planes.weights / units**2
     slope = terms.weights_gradient / terms.row_weight + pull

@@ -8,7 +8,7 @@ from making import classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from geomix import DataQualityWarning, GeometricMixtureClassifier
+from geomix import DataQualityWarning, GeometricMixtureClassifier, Recipe
 from geomix.core.objective import penalised, usage_penalty
 from geomix.errors import InvalidParameterError
 
@@ -47,7 +47,7 @@ def test_a_warm_start_ends_at_the_optimum_of_the_new_rows(table):
     V = (X[1200:] - model.standardize.mean) / model.standardize.scale
     from geomix.core.objective import batch_terms
 
-    terms = batch_terms(model.planes, 6.0, V, y[1200:], np.ones(1200), 0.02)
+    terms = batch_terms(model.planes, 6.0, V, y[1200:], np.ones(1200), Recipe.label_smoothing)
     coefficients = usage_penalty(terms.mean_usage, 1e-2, 0.5, 0.01)
     _, gradient = penalised(terms, model.planes, coefficients)
     assert np.abs(gradient).max() < 1e-6

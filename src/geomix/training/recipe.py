@@ -38,8 +38,9 @@ class Recipe:
         Usage-aware L2: the penalty of plane p is l2 (1 + beta / (usage_p + delta)).
     usage_average : {"batch", "running"}, default="batch"
         Usage of the current batch, or its running average over batches (Adam only).
-    label_smoothing : float, default=0.02
-        Share of each target that is spread evenly over the classes.
+    label_smoothing : float, default=0.005
+        Share of each target that is spread evenly over the classes. Where a class is rarer than
+        this share, its log-odds are pulled up.
     init : {"auto", "kmeans", "logistic", "random"}, default="auto"
         Where the planes start. "auto" is k-means, or logistic where k-means is not stable.
     solver : {"auto", "adam", "lbfgs"}, default="auto"
@@ -78,7 +79,7 @@ class Recipe:
     usage_beta: float = 0.5
     usage_delta: float = 0.01
     usage_average: Literal["batch", "running"] = "batch"
-    label_smoothing: float = 0.02
+    label_smoothing: float = 0.005
     init: Literal["auto", "kmeans", "logistic", "random"] = "auto"
     solver: Literal["auto", "adam", "lbfgs"] = "auto"
     learning_rate: float = 0.01
