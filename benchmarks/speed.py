@@ -1,6 +1,7 @@
 """How fast geomix is, next to its peers, in one run.
 
-    python benchmarks/speed.py [row] [batch] [fit] [default] [large] [sparse] [spline] [memory]
+    python benchmarks/speed.py [row] [batch] [frames] [fit] [default] [large] [sparse] [spline]
+                               [memory] [--data FOLDER]
 
 Each part is one of the figures that the native core is held to. Times are the smallest of
 several repeats, on one thread unless a row names more; every row names its path: `scorer`
@@ -28,6 +29,7 @@ from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import scipy.sparse  # noqa: E402
+import speed_frames  # noqa: E402
 import speed_peers  # noqa: E402
 from conditions import kernel_name, processor, versions  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
@@ -44,6 +46,7 @@ from geomix.core.spline import fit_spline  # noqa: E402
 
 warnings.simplefilter("ignore")
 RESULTS = Path(__file__).parent / "results" / "speed.md"
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PAPER_SETS = ("iris", "wine", "wdbc", "digits", "moons", "circles", "aniso", "spirals")
 FIXED_RECIPE = Recipe(calibrate=False, tol=1e-4)  # LogisticRegression's own tolerance
 FIXED = {
@@ -75,7 +78,7 @@ def best(work: Callable[[], Any], seconds: float = 0.5, loops: int = 1) -> float
     return min(found)
 
 
-def best_call(call: str, **names: Any) -> float:
+def best_call(call: str, /, **names: Any) -> float:
     """Seconds of one quick call, written as code so that nothing but the call is timed."""
     timer = timeit.Timer(call, globals=names)
     loops = max(timer.autorange()[0] // 20, 1)
@@ -179,6 +182,19 @@ def batch() -> list[str]:
             rows.append((peer, "batch" if few is many else "2000 rows, scaled up", took))
         parts.append(table(f"100,000 rows, {name}", rows, "ms", 1e3, "geomix linear"))
     return parts
+
+
+# --- frames and dicts ---
+
+
+def frames(folder: Path = DATA) -> list[str]:
+    if not (folder / "adult.parquet").exists():
+        return [f"### Frames\n\nNot measured: there is no {folder / 'adult.parquet'}.\n"]
+    units = {"One row, adult": ("us", 1e6)}
+    return [
+        table(title, rows, *units.get(title, ("ms", 1e3)), "LightGBM, 400 trees")
+        for title, rows in speed_frames.measured(folder, best, best_call).items()
+    ]
 
 
 # --- 3. fit with a fixed linear lift ---
@@ -432,6 +448,7 @@ def memory() -> list[str]:
 PARTS = {
     "row": one_row,
     "batch": batch,
+    "frames": frames,
     "fit": fixed_fit,
     "default": default_fit,
     "large": large,
@@ -453,13 +470,15 @@ def conditions() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed and memory, beside peers.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
-    wanted = parser.parse_args().parts or list(PARTS)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with adult.parquet")
+    given = parser.parse_args()
+    wanted, runs = given.parts or list(PARTS), PARTS | {"frames": lambda: frames(given.data)}
     if unknown := set(wanted) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; choose from {', '.join(PARTS)}")
     parts = [conditions()]
     print(parts[0], flush=True)
     for name in wanted:
-        for part in PARTS[name]():
+        for part in runs[name]():
             print(part, flush=True)
             parts.append(part)
     if set(wanted) == set(PARTS):

@@ -1,9 +1,15 @@
 // One row from Python: its numbers, in place or copied, and the array for its probabilities.
 #pragma once
 
+// NumPy's functions are imported once, by bind/scorer.cpp.
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL geomix_numpy_functions
+#ifndef GEOMIX_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
 #include <Python.h>
 #include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
 
 #include <cstring>
 

@@ -1,4 +1,6 @@
 // Predictions for whole tables, and the features that training works on.
+#include <nanobind/stl/shared_ptr.h>
+
 #include <memory>
 
 #include "bind/arrays.h"
@@ -193,13 +195,14 @@ void bind_prediction(nb::module_& m)
         .def(
             "scorer",
             [](const Predictor& self, nb::tuple labels, nb::object contributions,
-               nb::object explanation) {
-                PyObject* made =
-                    new_scorer(self.model, labels.ptr(), contributions.ptr(), explanation.ptr());
+               nb::object explanation, std::shared_ptr<RowReader> reader) {
+                PyObject* made = new_scorer(self.model, labels.ptr(), contributions.ptr(),
+                                            explanation.ptr(), std::move(reader));
                 if (made == nullptr) throw nb::python_error();
                 return nb::steal(made);
             },
-            nb::arg("labels"), nb::arg("contributions").none(), nb::arg("explanation"));
+            nb::arg("labels"), nb::arg("contributions").none(), nb::arg("explanation"),
+            nb::arg("reader").none() = nb::none());
     for (const auto& [name, which] : answers) {
         predictor.def(
             name,

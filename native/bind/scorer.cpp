@@ -2,6 +2,7 @@
 //
 // A call costs what it computes: no argument tuple (vectorcall), no array wrapper, no lock. The
 // object never changes after it is made, so any number of threads may call it.
+#define GEOMIX_IMPORTS_NUMPY
 #include "bind/scorer.h"
 
 #include <structmember.h>
@@ -18,6 +19,7 @@ namespace {
 struct Scorer {
     PyObject_HEAD vectorcallfunc vectorcall;
     std::shared_ptr<const OwnedModel> model;
+    std::shared_ptr<const RowReader> reader;  // null: rows are numbers
     PyObject *labels, *contributions, *explanation;
 };
 
@@ -28,6 +30,19 @@ bool only_row(Py_ssize_t n_args, PyObject* names)
     if (n_args == 1 && (names == nullptr || PyTuple_GET_SIZE(names) == 0)) return true;
     PyErr_SetString(PyExc_TypeError, "Expected one row and nothing else.");
     return false;
+}
+
+// Doubles for the numbers of a row; what follows begins on a cache line.
+Index row_room(const Scorer* self)
+{
+    return self->reader ? self->reader->room()
+                        : padded(self->model->view().n_columns, DOUBLES);
+}
+
+const double* numbers_of(const Scorer* self, PyObject* row, double* room)
+{
+    return self->reader ? self->reader->read(row, room)
+                        : read_row(row, self->model->view().n_columns, room);
 }
 
 PyObject* call(PyObject* object, PyObject* const* args, std::size_t flags, PyObject* names)
@@ -42,10 +57,10 @@ PyObject* call(PyObject* object, PyObject* const* args, std::size_t flags, PyObj
         return nullptr;
     }
     const Model& m = self->model->view();
-    const Index first = padded(m.n_columns, DOUBLES);  // the scratch begins on a cache line
+    const Index first = row_room(self);
     const Room room(first + row_scratch(m));
     if (room.get() == nullptr) return PyErr_NoMemory();
-    const double* row = read_row(args[0], m.n_columns, room.get());
+    const double* row = numbers_of(self, args[0], room.get());
     if (row == nullptr) return nullptr;
     PyObject* place = place_for(out, m.n_classes);
     if (place == nullptr) return nullptr;
@@ -70,7 +85,7 @@ class RowAnswers {
     Index code, plane;
 
     RowAnswers(const Scorer* self, PyObject* const* args, Py_ssize_t n_args)
-        : row(nullptr), room_(n_room(self->model->view()))
+        : row(nullptr), room_(n_room(self))
     {
         if (!only_row(n_args, nullptr)) return;
         const Model& m = self->model->view();
@@ -78,14 +93,15 @@ class RowAnswers {
             PyErr_NoMemory();
             return;
         }
-        row = read_row(args[0], m.n_columns, room_.get());
-        if (row != nullptr) answer(m, room_.get() + padded(m.n_columns, DOUBLES));
+        row = numbers_of(self, args[0], room_.get());
+        if (row != nullptr) answer(m, room_.get() + row_room(self));
     }
 
   private:
-    static Index n_room(const Model& m)
+    static Index n_room(const Scorer* self)
     {
-        return padded(m.n_columns, DOUBLES) + row_scratch(m) + 2 * (m.n_planes + m.n_classes);
+        const Model& m = self->model->view();
+        return row_room(self) + row_scratch(m) + 2 * (m.n_planes + m.n_classes);
     }
 
     void answer(const Model& m, double* scratch)
@@ -153,6 +169,7 @@ void dealloc(PyObject* object)
     auto* self = reinterpret_cast<Scorer*>(object);
     PyTypeObject* type = Py_TYPE(object);
     self->model.~shared_ptr();
+    self->reader.~shared_ptr();
     Py_XDECREF(self->labels);
     Py_XDECREF(self->contributions);
     Py_XDECREF(self->explanation);
@@ -193,7 +210,8 @@ bool ready_scorer_type()
 }
 
 PyObject* new_scorer(std::shared_ptr<const OwnedModel> model, PyObject* labels,
-                     PyObject* contributions, PyObject* explanation)
+                     PyObject* contributions, PyObject* explanation,
+                     std::shared_ptr<const RowReader> reader)
 {
     const Model& m = model->view();
     bool fits = PyTuple_Check(labels) && PyTuple_GET_SIZE(labels) == m.n_classes;
@@ -203,14 +221,16 @@ PyObject* new_scorer(std::shared_ptr<const OwnedModel> model, PyObject* labels,
                PyArray_NDIM(array) == 2 && PyArray_ISCARRAY_RO(array) &&
                PyArray_DIM(array, 0) == m.n_planes && PyArray_DIM(array, 1) == m.n_kept;
     }
+    fits = fits && (!reader || reader->n_outputs() == m.n_columns);
     if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "labels or contributions do not fit the model.");
+        PyErr_SetString(PyExc_ValueError, "labels, contributions or reader do not fit the model.");
         return nullptr;
     }
     auto* self = reinterpret_cast<Scorer*>(scorer_type->tp_alloc(scorer_type, 0));
     if (self == nullptr) return nullptr;
     self->vectorcall = call;
     new (&self->model) std::shared_ptr<const OwnedModel>(std::move(model));
+    new (&self->reader) std::shared_ptr<const RowReader>(std::move(reader));
     self->labels = Py_NewRef(labels);
     self->contributions = Py_NewRef(contributions);
     self->explanation = Py_NewRef(explanation);

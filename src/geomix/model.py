@@ -24,7 +24,7 @@ from geomix.core import array_api, kernel
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import Lift, Standardize, short
 from geomix.core.planes import Planes
-from geomix.core.predictors import Predictor, Scorer, TableScorer
+from geomix.core.predictors import CellReader, Predictor, Scorer
 from geomix.table.known_rows import known_rows
 from geomix.table.one_hot import Expand
 from geomix.table.printing import Facts, shortened, some
@@ -165,10 +165,11 @@ class GeometricMixture:
         missing number. A table with categories or missing values takes raw cells, with None
         for missing ones, or a dict by column name.
         """
-        score = kernel.scorer(self._predictor, self.classes, self.feature_map, self.planes)
-        if self.schema is None or (self.expand is None and not self.schema.has_categories):
-            return score
-        return TableScorer(self.schema, self.expand, score)
+        reader = None
+        if self.schema is not None and (self.expand is not None or self.schema.has_categories):
+            reader = CellReader(self.schema, self.expand)
+        parts = self._predictor, self.classes, self.feature_map, self.planes
+        return kernel.scorer(*parts, reader)
 
     def lifted(self, X: Any) -> Matrix:
         """Working features phi(x), (n_rows, n_lifted)."""

@@ -26,7 +26,14 @@ from geomix.core.lifts import FourierLift, Lift
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
 from geomix.core.pooling import pool, softmax
-from geomix.core.predictors import NumpyPredictor, NumpyScorer, Predictor, Scorer
+from geomix.core.predictors import (
+    CellReader,
+    NumpyPredictor,
+    NumpyScorer,
+    Predictor,
+    Scorer,
+    TableScorer,
+)
 from geomix.core.row_sums import NumpyRows, Sums
 from geomix.core.spline import Binned, SplineLift
 from geomix.table.row_views import blocks, is_dense
@@ -271,9 +278,16 @@ def sparse_predictor(
     return native.NativeSparsePredictor(dense)
 
 
-def scorer(predictor: Predictor, labels: Any, feature_map: FeatureMap, planes: Planes) -> Scorer:
-    """Predictions for one row at a time."""
+def scorer(
+    predictor: Predictor,
+    labels: Any,
+    feature_map: FeatureMap,
+    planes: Planes,
+    reader: CellReader | None = None,
+) -> Scorer:
+    """Predictions for one row at a time: of numbers, or of the raw cells that ``reader`` reads."""
     contributions = feature_map.column_weights(planes.weights)
     if isinstance(predictor, NumpyPredictor):
-        return NumpyScorer(predictor, tuple(labels), contributions)
-    return native.scorer(predictor, tuple(labels), contributions)
+        of_numbers = NumpyScorer(predictor, tuple(labels), contributions)
+        return of_numbers if reader is None else TableScorer(reader, of_numbers)
+    return native.scorer(predictor, tuple(labels), contributions, reader)

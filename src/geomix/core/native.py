@@ -7,6 +7,7 @@ extension takes contiguous arrays of one type, and a spline lift part by part.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from geomix.core.feature_map import FeatureMap
 from geomix.core.lbfgs import Enough
 from geomix.core.objective import BatchTerms
 from geomix.core.planes import Planes
-from geomix.core.predictors import Predictor, RowExplanation, Scorer
+from geomix.core.predictors import CellReader, Predictor, RowExplanation, Scorer
 from geomix.core.spline import Binned, SplineLift
 from geomix.core.spline_parts import CurvePart, LevelPart
 from geomix.table.row_views import blocks
@@ -229,10 +230,31 @@ def predictor(
     )
 
 
-def scorer(predictor: Any, labels: tuple[Any, ...], contributions: FloatArray | None) -> Scorer:
-    """contributions : (n_planes, n_kept) as in ``scoring.NumpyScorer``."""
+def scorer(
+    predictor: Any,
+    labels: tuple[Any, ...],
+    contributions: FloatArray | None,
+    reader: CellReader | None,
+) -> Scorer:
+    """contributions : (n_planes, n_kept) as in ``predictors.NumpyScorer``."""
     weights = None if contributions is None else _doubles(contributions)
-    return predictor.scorer(labels, weights, RowExplanation)
+    if reader is None:
+        return predictor.scorer(labels, weights, RowExplanation)
+    return predictor.scorer(labels, weights, reader.explanation, _row_reader(reader))
+
+
+def _row_reader(reader: CellReader) -> Any:
+    """Plain cells in native code; ``reader`` itself reads all others, and raises the errors."""
+    columns = reader.schema.columns
+    none = np.empty(0, dtype=np.int64)
+    return _native.RowReader(
+        tuple(sys.intern(column.name) for column in columns),  # the names in most dicts are
+        tuple(column.code_of if column.kind == "category" else None for column in columns),
+        np.array([column.unseen for column in columns]),
+        none if reader.expand is None else _codes(reader.expand.column_of),
+        none if reader.expand is None else _codes(reader.expand.shows),
+        reader,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -187,26 +187,45 @@ def _check_out(out: Any, n_classes: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class TableScorer:
-    """One row of raw cells at a time: a list, a tuple, an array, or a dict by column name."""
+class CellReader:
+    """One row of raw cells as the numbers that a model reads.
+
+    The row is a list, a tuple, an array, or a dict by column name.
+    """
 
     schema: Schema
     expand: Expand | None
+
+    def __call__(self, row: Any) -> FloatArray:
+        encoded = self.schema.encode_row(row)
+        return encoded if self.expand is None else self.expand(encoded[None, :])[0]
+
+    def explanation(
+        self,
+        label: Any,
+        plane: int,
+        probability: float,
+        score: float,
+        contributions: FloatArray | None,
+    ) -> RowExplanation:
+        """With contributions of the raw columns: sums over the 0/1 columns made of each."""
+        if contributions is not None and self.expand is not None:
+            contributions = self.expand.by_column(contributions)
+        return RowExplanation(label, plane, probability, score, contributions)
+
+
+@dataclass(frozen=True, eq=False)
+class TableScorer:
+    """One row of raw cells at a time, by the reference functions."""
+
+    reader: CellReader
     scorer: Scorer
 
     def __call__(self, row: Any, *, out: FloatArray | None = None) -> FloatArray:
-        return self.scorer(self._numbers(row), out=out)
+        return self.scorer(self.reader(row), out=out)
 
     def predict(self, row: Any) -> Any:
-        return self.scorer.predict(self._numbers(row))
+        return self.scorer.predict(self.reader(row))
 
     def explain(self, row: Any) -> RowExplanation:
-        """With contributions of the raw columns: sums over the 0/1 columns made of each."""
-        found = self.scorer.explain(self._numbers(row))
-        if found.contributions is None or self.expand is None:
-            return found
-        return replace(found, contributions=self.expand.by_column(found.contributions))
-
-    def _numbers(self, row: Any) -> FloatArray:
-        encoded = self.schema.encode_row(row)
-        return encoded if self.expand is None else self.expand(encoded[None, :])[0]
+        return self.reader.explanation(**vars(self.scorer.explain(self.reader(row))))

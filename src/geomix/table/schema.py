@@ -51,8 +51,14 @@ class Column:
         return [*map(str, self.levels), *(["(other)"] if self.has_other else [])]
 
     @cached_property
-    def _code_of(self) -> dict[Any, float]:
+    def code_of(self) -> dict[Any, float]:
+        """The code of each level, without ``other``."""
         return {level: float(code) for code, level in enumerate(self.levels)}
+
+    @property
+    def unseen(self) -> float:
+        """The code of a level that is not among ``levels``."""
+        return float(len(self.levels)) if self.has_other else NEVER_SEEN
 
     @cached_property
     def _holds_text(self) -> bool | None:
@@ -62,15 +68,15 @@ class Column:
 
     def code(self, level: Any, place: str = "") -> float:
         """The code of one label that is not missing; ``place`` is its row for messages."""
-        if level in self._code_of:
-            return self._code_of[level]
+        if level in self.code_of:
+            return self.code_of[level]
         if self._is_of_another_kind(level):
             held = "text" if self._holds_text else "numbers"
             raise SchemaError(
                 f"Column {self.name!r} holds {reprlib.repr(level)}{place}, but its levels were "
                 f"{held} in training, such as {reprlib.repr(self.levels[0])}."
             )
-        return float(len(self.levels)) if self.has_other else NEVER_SEEN
+        return self.unseen
 
     def codes(self, labels: Labels) -> FloatArray:
         """(n,) codes of a column of labels, NaN where missing."""
