@@ -19,8 +19,6 @@ ratio to the default.
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -97,8 +95,9 @@ def main() -> None:
     text = "\n".join(
         section(name, some, wanted.seeds, variants, settings) for name, some in parts if some
     )
-    command = " ".join(["python benchmarks/race_parts.py", *map(shlex.quote, sys.argv[1:])])
-    head = f"# Parts of the race\n\nMade by `{command}`.\n\n"
+    one_plane = " --one-plane" if wanted.one_plane else ""
+    command = f"python benchmarks/race_parts.py{one_plane} --seeds {wanted.seeds}"
+    head = f"# Parts of the race\n\nMade by `{command} --parts {wanted.parts!r}`.\n\n"
     wanted.output.write_text(head + text)
 
 

@@ -406,7 +406,9 @@ def _guarded(method):
 @pytest.mark.kernel
 @pytest.mark.usefixtures("never_dense")
 @pytest.mark.parametrize("kind", fast_with_numpy(SPARSE, ["csr_array", "coo_array"]))
-@pytest.mark.parametrize("parameters", [{}, {"solver": "adam"}], ids=["lbfgs", "adam"])
+@pytest.mark.parametrize(
+    "parameters", [{"label_smoothing": 0.02}, {"solver": "adam"}], ids=["lbfgs", "adam"]
+)
 def test_sparse_rows_answer_like_dense_ones_and_never_become_dense(counts, kind, parameters):
     X, y = counts
     dense = quick(**parameters).fit(X, y)

@@ -206,7 +206,7 @@ def test_rules_are_told_as_frame_json_html_and_text():
 def test_rules_of_chosen_planes_are_those_of_all():
     model, X, y = fitted("committee")
     every = model.regions(X, y)
-    some = model.regions(X, y, planes=[0, 13])
-    assert {(one.label, one.plane, one.member) for one in some} <= {(0, 0, 0), (1, 1, 0)}
-    assert len(some) > 0
+    chosen = list(range(0, model.planes.n_planes, 2))
+    some = model.regions(X, y, planes=chosen)
+    assert 0 < len(some) < len(every)
     assert set(some) <= set(every)

@@ -200,9 +200,15 @@ def scale_error(model: GeometricMixture, encoded: FloatArray, found: Covariance)
     weight = P * (1.0 - P) + np.finfo(float).tiny
     weight = weight / weight.sum(axis=0)
     spread = (weight * (log_odds - (weight * log_odds).sum(axis=0)) ** 2).sum(axis=0)
-    share = (weight * noise).sum(axis=0) / np.maximum(spread, np.finfo(float).tiny)
+    share = _ratio((weight * noise).sum(axis=0), spread, LARGEST_ERROR)
     undone = min(abs(1.0 - model.temperature), LARGEST_ERROR)
-    return np.hypot(np.minimum(share, LARGEST_ERROR), undone)
+    return np.hypot(share, undone)
+
+
+def _ratio(part: FloatArray, whole: FloatArray, most: float) -> FloatArray:
+    """part / whole, at most ``most``; a whole of nearly nothing does not overflow."""
+    is_less = part < most * whole
+    return np.where(is_less, part / np.where(is_less, whole, 1.0), most)
 
 
 def _penalties(model: GeometricMixture, encoded: FloatArray) -> FloatArray | None:

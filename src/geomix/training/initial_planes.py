@@ -5,8 +5,8 @@
     logistic  every plane of class c is the direction of c against the rest, plus noise
     random    Gaussian weights of variance 1 / n_inputs
 
-    split     the one trained plane of each class, moved a little towards the centre of each of
-              its clusters (``split_planes``)
+    split     the one trained plane of each class, moved a little towards the centre of the
+              residuals in each of its clusters (``split_planes``)
 
 Biases start at the log share of each class (the logistic ones are learnt), minus log(M_c) / k: the
 soft-OR of M_c equal scores is higher by that. ``auto`` is k-means, or logistic where two runs of
@@ -22,6 +22,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray, Matrix
 from geomix.core import kernel
 from geomix.core.planes import Planes, class_starts
+from geomix.core.pooling import softmax
 from geomix.core.spline import Binned
 from geomix.table.row_views import blocks, is_dense, pick
 from geomix.training.plane_counts import Clusters
@@ -31,6 +32,7 @@ ROWS_FOR_SCALE = 2000
 SCALES = np.geomspace(0.1, 300.0, 9)
 LOGISTIC_NOISE = 0.2
 APART = 0.3
+LEAST_RESIDUAL = 1e-3  # a cluster of perfect rows keeps a centre
 APART_NOISE = 0.01
 LOGISTIC_ITERATIONS = 100  # a first guess need not have converged
 
@@ -58,13 +60,17 @@ def initial_planes(
 def split_planes(
     whole: Planes, rows: Rows, clusters: Clusters, sharpness: float, rng: np.random.Generator
 ) -> Planes:
-    """Several planes per class from ``whole``, which has one."""
+    """Several planes per class from ``whole``, which has one.
+
+    Rows count by 1 - p(own class): a plane moves to where the one plane fails.
+    """
     class_start = class_starts(clusters.planes_per_class)
     n_planes = int(class_start[-1])
     plane = class_start[rows.y] + clusters.plane_of_row
     class_of = np.repeat(np.arange(whole.n_classes), clusters.planes_per_class)
-    mass = np.bincount(plane, rows.weight, n_planes).astype(np.float64)
-    centres = _weighted_centres(rows.X, plane, rows.weight, mass)
+    weight = rows.weight * _residuals(whole, rows, sharpness)
+    mass = np.bincount(plane, weight, n_planes).astype(np.float64)
+    centres = _weighted_centres(rows.X, plane, weight, mass)
     starts = class_start[:-1]
     in_class = np.maximum(np.add.reduceat(mass, starts), np.finfo(float).tiny)
     middles = np.add.reduceat(mass[:, None] * centres, starts, axis=0) / in_class[:, None]
@@ -73,6 +79,13 @@ def split_planes(
     noise = APART_NOISE * _noise(rows.y, class_start, whole.n_inputs, rng)
     planes = Planes(whole.weights[class_of] + apart + noise, whole.biases[class_of], class_start)
     return planes.with_class_bias(-np.log(planes.per_class) / sharpness)
+
+
+def _residuals(planes: Planes, rows: Rows, sharpness: float) -> FloatArray:
+    """(n,) 1 - p of each row's own class, at least ``LEAST_RESIDUAL``."""
+    P = softmax(rows.prepared.class_scores(planes, sharpness))
+    own: FloatArray = P[np.arange(len(rows.y)), rows.y]
+    return np.maximum(1.0 - own, LEAST_RESIDUAL)
 
 
 def _log_prior(rows: Rows, n_classes: int, label_smoothing: float) -> FloatArray:
