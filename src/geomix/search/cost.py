@@ -6,7 +6,8 @@ with the weights of one plane; 16 stands for the exponentials of pooling a plane
 does with each weight (ten remembered steps).
 
 A budget is proportional to the table: ``OPERATIONS_PER_CELL`` for each cell and class of the
-largest rung, and never more than ``MOST_OPERATIONS``.
+largest rung, and never more than ``MOST_OPERATIONS``. Where ``n_planes`` is given, every trial has
+that many planes, and so has the budget.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from geomix.search.constants import (
     ROWS_PER_RUNG,
 )
 from geomix.search.folds import Fold
-from geomix.search.splits import Folds
+from geomix.search.splits import Folds, Task
 from geomix.training.many_classes import PER_PLANE
+from geomix.training.plane_counts import MOST_CLUSTERS
 from geomix.training.settings import Settings
 
 SOLVER = 40  # multiplications for each weight of a plane
@@ -44,8 +46,15 @@ class Budget:
 
 def budget_for(settings: Settings, folds: Folds) -> Budget:
     cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * folds.task.rows.X.shape[1]
-    wanted = OPERATIONS_PER_CELL * cells * folds.task.n_classes
+    wanted = OPERATIONS_PER_CELL * cells * _planes_given(settings, folds.task)
     return Budget(min(wanted, MOST_OPERATIONS[settings.preset]))
+
+
+def _planes_given(settings: Settings, task: Task) -> int:
+    """Planes of all classes together that every trial has: one per class where none are given."""
+    if settings.n_planes == "auto":
+        return task.n_classes
+    return MOST_CLUSTERS * task.n_classes if task.wanted is None else int(task.wanted.sum())
 
 
 def operations(

@@ -1,8 +1,9 @@
 """Adam on mini-batches: sharpness is raised along the first half of the epochs.
 
-An epoch passes over all rows once: in one native call, or batch by batch through the kernel,
-which is the reference. ``partial_fit`` trains one epoch on each batch of a stream and carries the
-moments of Adam from batch to batch (``StreamState``).
+Only epochs at the final sharpness are validated: the best of them is kept, and
+``n_iter_no_change`` counts from there. An epoch passes over all rows once: in one native call, or
+batch by batch through the kernel, which is the reference. ``partial_fit`` trains one epoch on each
+batch of a stream and carries the moments of Adam from batch to batch (``StreamState``).
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Genera
     start = _first_step(planes)
     state, usage = start.state, start.usage
     epoch_of = _epoch_over(train)
+    n_soft = _soft_epochs(planes, run)
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
+        is_final = epoch >= n_soft
+        sharpness = settings.sharpness
+        if not is_final:
+            sharpness = sharpness_at(epoch / n_soft, settings.sharpness_start, sharpness)
         progress = epoch / run.max_iter
-        sharpness = sharpness_at(
-            progress / EPOCHS_TO_SHARPEN, settings.sharpness_start, settings.sharpness
-        )
         rate = slowdown * learning_rate_at(progress, settings.learning_rate, settings.schedule)
         order = rng.permutation(len(train))
         step = _Epoch(train, settings, run.l2, run.shrink_to_mean, sharpness, rate, order)
@@ -55,8 +58,18 @@ def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Genera
         planes, state, usage = moved, now, used
         run.usage = tuple(usage.tolist())
         epoch += 1
-        run.step_done(planes, sharpness, loss, learning_rate=rate)
+        run.step_done(planes, sharpness, loss, learning_rate=rate, validate=is_final)
     return run.finish(planes, run.why_stopped("max_iter"))
+
+
+def _soft_epochs(planes: Planes, run: Run) -> int:
+    """Epochs before the final sharpness. However short the run, it ends with that. With one plane
+    per class the sharpness has no effect; trained planes need no annealing."""
+    settings = run.settings
+    is_constant = settings.sharpness_start == settings.sharpness
+    if is_constant or planes.n_planes == planes.n_classes or run.n_before:
+        return 0
+    return int(EPOCHS_TO_SHARPEN * run.max_iter)
 
 
 def _warn_diverged(settings: Settings) -> None:
