@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse
 from shapes import random_planes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network._stochastic_optimizers import AdamOptimizer
@@ -138,9 +139,33 @@ def test_patience_ends_training_after_that_many_epochs_without_gain(parts):
         parts, solver="adam", n_iter_no_change=3, early_stopping="plain", learning_rate=0.3, l2=0.0
     )
     assert trained.stopped == "n_iter_no_change"
-    losses = [r.valid_loss for r in trained.records]
+    losses = [r.valid_loss for r in trained.records if r.sharpness == 6.0]
     assert min(losses[-3:]) > min(losses) * (1 - 1e-3)
-    assert len(losses) < 300
+    assert len(trained.records) < 300
+
+
+@pytest.mark.parametrize("n_iter_no_change", [1, 12])
+def test_patience_does_not_end_adam_before_the_sharpness_is_final(parts, n_iter_no_change):
+    trained = run(
+        parts, solver="adam", max_iter=60, n_iter_no_change=n_iter_no_change,
+        early_stopping="plain", learning_rate=0.5, l2=0.0,
+    )  # fmt: skip
+    assert trained.stopped == "n_iter_no_change"
+    assert trained.records[trained.n_iter - 1].sharpness == 6.0
+    soft = [r for r in trained.records if r.sharpness < 6.0]
+    assert len(soft) == 30
+    assert all(r.valid_loss is None for r in soft)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 7])
+def test_the_shortest_run_of_adam_ends_at_the_final_sharpness(parts, max_iter):
+    trained = run(parts, solver="adam", max_iter=max_iter, early_stopping="plain")
+    assert trained.records[trained.n_iter - 1].sharpness == 6.0
+
+
+def test_adam_without_annealing_is_validated_from_the_first_epoch(parts):
+    trained = run(parts, solver="adam", max_iter=4, sharpness_start=6.0, early_stopping="plain")
+    assert all(r.valid_loss is not None for r in trained.records)
 
 
 @pytest.mark.parametrize("max_iter", [8, 30, 80])
@@ -235,6 +260,35 @@ def test_silhouette_finds_the_number_of_separate_groups(rng):
     assert (groups == groups[:, :1]).all()
     assert len(set(groups[:, 0])) == 3
     assert find_clusters(rows, 2, None, Settings(max_planes=2), 0).planes_per_class[0] == 2
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 5])
+@pytest.mark.parametrize("n_rows", [40, 150])
+@pytest.mark.parametrize("stretch", [1.0, 6.0])
+def test_one_gaussian_per_class_gets_one_plane_per_class(rng, n_columns, n_rows, stretch):
+    """A long Gaussian is one cluster too."""
+    X = rng.standard_normal((2 * n_rows, n_columns)) * np.linspace(stretch, 1.0, n_columns)
+    X[n_rows:] += 2.0
+    rows = Rows(X, np.repeat([0, 1], n_rows), np.ones(2 * n_rows))
+    clusters = find_clusters(rows, 2, None, Settings(n_planes="silhouette"), 0)
+    assert clusters.planes_per_class.tolist() == [1, 1]
+
+
+def test_two_groups_are_found_in_wide_and_sparse_rows(rng):
+    X = rng.standard_normal((60, 80))
+    X[:30] += 3.0
+    for given in (X, scipy.sparse.csr_matrix(X)):
+        rows = Rows(given, np.zeros(60, dtype=int), np.ones(60))
+        clusters = find_clusters(rows, 1, None, Settings(n_planes="silhouette"), 0)
+        assert clusters.planes_per_class.tolist() == [2]
+
+
+def test_a_ring_around_its_centre_is_not_one_cluster(rng):
+    angle = rng.uniform(0.0, 2.0 * np.pi, 200)
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.05 * rng.standard_normal((200, 2))
+    rows = Rows(X, np.zeros(200, dtype=int), np.ones(200))
+    clusters = find_clusters(rows, 1, None, Settings(n_planes="silhouette"), 0)
+    assert clusters.planes_per_class[0] >= 3
 
 
 def test_a_class_never_gets_more_planes_than_distinct_rows(rng):

@@ -8,6 +8,7 @@ class_order          the order of the classes in training, whatever their labels
 preparation          rows standardised and clustered once for all candidates
 features             working features of rows under one lift
 plane_counts         how many planes a class gets; initial_planes where they start
+one_cluster          the silhouettes that one Gaussian reaches, to compare with
 adaptive_penalty     the importance of columns and steps, and a penalty that follows it
 many_classes         training on very many classes is cut short
 monotone             constraints on the weights that make probabilities monotone

@@ -1,9 +1,9 @@
 """How many planes each class gets, and which of its rows each plane starts from.
 
 Where no number is given (``n_planes`` "auto" or "silhouette") a class is split by k-means into
-2, 3, ... ``max_planes`` clusters and keeps the number with the best silhouette, or one plane when
-no split is convincing. Both run on a sample of the class's rows, so they stay cheap on large
-classes.
+2, 3, ... ``max_planes`` clusters and keeps the number with the best silhouette among those that one
+Gaussian would not reach (``one_cluster``), or one plane. All of it runs on a sample of the class's
+rows, so it stays cheap on large classes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import numpy as np
 from geomix.arrays import CenteredSparse, FloatArray, IntArray
 from geomix.core import clustering, kernel
 from geomix.table.row_views import numbers, pick
+from geomix.training.one_cluster import is_convincing
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.settings import Settings
 
-# A split is convincing from this silhouette on: a single Gaussian cut in two reaches about
-# 0.35 in two dimensions and less in more, two clear clusters over 0.5.
-CONVINCING_SILHOUETTE = 0.1
 FEWEST_ROWS_TO_SPLIT = 10
 # ``n_planes="auto"``: a silhouette does not separate more clusters than this reliably.
 MOST_CLUSTERS = 4
@@ -113,9 +111,12 @@ def _split_class(X: Any, weight: FloatArray, limit: int, choose: bool, seed: int
     if not choose:
         return _kmeans(X, weight, sample, limit, seed)
     splits = [_kmeans(X, weight, sample, k, seed) for k in range(2, limit + 1)]
-    found = _silhouettes(X, [s.labels for s in splits], np.sort(order[:ROWS_FOR_SILHOUETTE]))
+    sample = np.sort(order[:ROWS_FOR_SILHOUETTE])
+    found = _silhouettes(X, [s.labels for s in splits], sample)
+    counts = range(2, limit + 1)
+    found = np.where(is_convincing(numbers(X[sample]), counts, found, seed), found, -np.inf)
     best = int(np.argmax(found))
-    return splits[best] if found[best] > CONVINCING_SILHOUETTE else whole
+    return splits[best] if np.isfinite(found[best]) else whole
 
 
 def _kmeans(X: Any, weight: FloatArray, sample: IntArray, n_clusters: int, seed: int) -> _Split:
