@@ -271,8 +271,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """The paper's recipe to the letter; ``parameters``, those of ``Recipe`` included, override
-        parts of it."""
+        """The paper's recipe; ``parameters``, those of ``Recipe`` included, override parts of it.
+
+        What the paper leaves open, and the three things in which the recipe departs from it, are
+        listed in the documentation of the paper's experiments.
+        """
         return cls(**routed({**PAPER, **parameters}))
 
     @classmethod

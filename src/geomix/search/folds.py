@@ -326,7 +326,13 @@ def _start(
         planes = split_planes(whole.trained.planes, train, clusters, settings.sharpness_start, rng)
         return Start(planes, "split", 0)
     planes, init = initial_planes(
-        train, clusters, settings.init, settings.sharpness_start, settings.label_smoothing, rng
+        train,
+        clusters,
+        settings.init,
+        settings.sharpness_start,
+        settings.label_smoothing,
+        rng,
+        smooth_scale=settings.solver == "adam",
     )
     return Start(planes, init, 0)
 

@@ -44,14 +44,25 @@ def initial_planes(
     sharpness: float,
     label_smoothing: float,
     rng: np.random.Generator,
+    *,
+    smooth_scale: bool = False,
 ) -> tuple[Planes, str]:
-    """First planes over the working features ``rows.X``, and the method that made them."""
+    """First planes over the working features ``rows.X``, and the method that made them.
+
+    smooth_scale : choose the scale of k-means planes by the loss with smoothed labels. Plain loss
+    has no smallest value on rows that separate, so the largest scale would win. L-BFGS leaves any
+    scale; Adam moves a weight by its learning rate, and would stay there.
+    """
     if init == "auto":
         init = "logistic" if clusters.unstable else "kmeans"
     if rows.X.shape[1] == 0:  # no column, so no direction either: biases are all there is
         init = "random"
-    make = {"kmeans": _from_centres, "logistic": _from_logistic, "random": _from_noise}[init]
-    planes = make(rows, clusters, sharpness, rng)
+    if init == "kmeans":
+        smoothing = label_smoothing if smooth_scale else 0.0
+        planes = _from_centres(rows, clusters, sharpness, smoothing, rng)
+    else:
+        make = {"logistic": _from_logistic, "random": _from_noise}[init]
+        planes = make(rows, clusters, sharpness, rng)
     head_start = np.log(planes.per_class) / sharpness
     prior = 0.0 if init == "logistic" else _log_prior(rows, planes.n_classes, label_smoothing)
     return planes.with_class_bias(prior - head_start), init
@@ -96,7 +107,11 @@ def _log_prior(rows: Rows, n_classes: int, label_smoothing: float) -> FloatArray
 
 
 def _from_centres(
-    rows: Rows, clusters: Clusters, sharpness: float, rng: np.random.Generator
+    rows: Rows,
+    clusters: Clusters,
+    sharpness: float,
+    label_smoothing: float,
+    rng: np.random.Generator,
 ) -> Planes:
     class_start = class_starts(clusters.planes_per_class)
     plane = class_start[rows.y] + clusters.plane_of_row
@@ -114,8 +129,14 @@ def _from_centres(
         Planes(centres * (scale / spread), biases * (scale / spread), class_start)
         for scale in SCALES
     ]
-    losses = [sample.prepared.cross_entropy(planes, sharpness) for planes in scaled]
+    losses = [_loss(sample, planes, sharpness, label_smoothing) for planes in scaled]
     return scaled[int(np.argmin(losses))]
+
+
+def _loss(rows: Rows, planes: Planes, sharpness: float, label_smoothing: float) -> float:
+    if label_smoothing == 0.0:
+        return rows.prepared.cross_entropy(planes, sharpness)
+    return rows.prepared.terms(planes, sharpness, label_smoothing).mean_loss
 
 
 def _weighted_centres(

@@ -24,7 +24,12 @@ MOST_PLANES = {
 MOST_PAIRS = 10
 
 # The paper's recipe. What it leaves open is fixed here: learning rate 0.01, usage floor 0.01,
-# gradient norm clipped at 5, at most 200 epochs, 256 frequencies.
+# gradient norm clipped at 5, at most 200 epochs, 256 frequencies, gamma a multiple of one over the
+# median squared distance, a Gaussian as the null of the silhouette (``one_cluster``), the scale of
+# k-means planes by the smoothed loss of the training rows (``initial_planes``).
+# It departs from the paper in three things (docs/benchmarks/paper.md): the normal prior on log T
+# (``calibration.PRIOR_SCALE``), Fourier features in the coordinates of a basis where their rows span
+# less than all of them (``features``), and features scaled by sqrt(1 / D) without a phase.
 PAPER: Mapping[str, Any] = {
     "n_planes": "silhouette",
     "preset": "accurate",
