@@ -3,9 +3,9 @@
     python benchmarks/recipe_steps.py --label NAME [--sets a,b] [--seeds 10 20] [--output FILE]
     python benchmarks/recipe_steps.py                  # only the table, from what was measured
 
-Each run measures the recipe as the code has it and adds a line per set and seed under its label, so
-that labels compare states of the code. The splits are those of ``benchmarks/paper``: 60 % of the rows
-train, 20 % validate, 20 % test. Seeds 10 to 19 are not used by any table of the paper's benchmark.
+Each run measures the recipe as the code has it and adds a line per set and seed under its label,
+so that labels compare states of the code. The splits are those of ``benchmarks/paper``: 60 % of the
+rows train, 20 % validate, 20 % test. No table of that benchmark uses seeds 10 to 19.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def main() -> None:
                 for seed in range(*options.seeds):
                     line = measured(name, seed)
                     ledger.append(options.output, HEADER, [[options.label, name, seed, *line]])
-    text = "\n\n".join(summary(ledger.read(options.output), one) for one in ("log_loss", "accuracy"))
+    lines = ledger.read(options.output)
+    text = "\n\n".join(summary(lines, metric) for metric in ("log_loss", "accuracy"))
     options.output.with_suffix(".md").write_text(f"# The paper's recipe, step by step\n\n{text}\n")
     print(text)
 

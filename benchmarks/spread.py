@@ -13,4 +13,7 @@ def spread(numbers: Sequence[float]) -> float:
 
 
 def standard_error(numbers: Sequence[float]) -> float:
+    """Of the mean; infinite for a single number, which says nothing about its error."""
+    if len(numbers) < 2:
+        return float("inf")
     return spread(numbers) / float(np.sqrt(len(numbers)))

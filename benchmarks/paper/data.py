@@ -21,6 +21,8 @@ SYNTHETIC = ("moons", "circles", "aniso", "spirals")
 APPENDIX = ("moons", "circles", "wine", "wdbc", "digits")
 # Two synthetic and two real ones, as in the paper's appendix.
 ABLATED = ("moons", "spirals", "wdbc", "digits")
+# 30 to 114 test rows: three seeds are few.
+SMALL = ("iris", "wine", "wdbc")
 
 
 def names() -> tuple[str, ...]:

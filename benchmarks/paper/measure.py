@@ -3,9 +3,12 @@
 quality         accuracy, macro-F1 of the model's decision; log-loss and ECE (15 bins) of its
                 probabilities, before and after temperature scaling
 times           of the final fit and with the search, on the wall and of the processor
+equal rows      the same quality of a rival that was fitted on the training rows alone, as the
+                recipe is
 one row         microseconds by every path the model offers
-explanation     terms that carry 90 % of an explanation; for geomix also responsibilities,
-                usage of planes, idle planes, and the strongest columns of each plane
+explanation     terms that carry 90 % of an explanation; for geomix also responsibilities (of the
+                classes that have several planes), usage of planes, idle planes, and the strongest
+                columns of each plane
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ from timing import Span, latency
 
 from geomix import GeometricMixture
 from geomix.explain.diagnostics import plane_usage, responsibility_concentration, top_columns
-from paper import ablations, models, sensitivity
+from paper import ablations, limits, models, sensitivity
 from paper.data import Split, load, split_rows
 from paper.models import Fitted, OneRow
-from paper.results import ABLATIONS, MODELS, SENSITIVITY, Run
+from paper.results import ABLATIONS, LIMITS, MODELS, SENSITIVITY, Run
 
 VARIANTS = {ABLATIONS: ablations.VARIANTS, SENSITIVITY: sensitivity.VARIANTS}
 CALLS = 100_000
@@ -35,6 +38,8 @@ DISTINCT_ROWS = 200
 EXPLAINED = 0.9
 IDLE = 0.01  # a plane that wins fewer of its class's rows
 TOP_COLUMNS = 5
+# Ends the names of metrics of a model that was fitted on the training rows alone.
+EQUAL_ROWS = "_on_train"
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ def measure(job: Job) -> dict[str, Any]:
     threadpool_limits(1)  # what was loaded before the variables were set
     data = load(job.run.dataset)
     split = split_rows(data.X, data.y, job.run.seed)
+    if job.run.part == LIMITS:
+        split = limits.restricted(split, limits.VARIANTS[job.run.model][1], job.run.seed)
     limit_memory(job.memory_bytes)
     limit_processor(job.cpu_seconds)
     fitted = fit(job.run, split)
@@ -77,8 +84,9 @@ def measure(job: Job) -> dict[str, Any]:
 
 
 def fit(run: Run, split: Split) -> Fitted:
-    if run.part == MODELS:
-        model = models.get(run.model)
+    if run.part in (MODELS, LIMITS):
+        key = run.model if run.part == MODELS else limits.VARIANTS[run.model][0]
+        model = models.get(key)
         for name in model.needs:  # so that no clock counts an import
             importlib.import_module(name)
         return model.fit(split, run.seed)
@@ -91,7 +99,13 @@ def qualities(fitted: Fitted, split: Split) -> dict[str, float]:
     predicted = fitted.predict(split.X_test)
     before = quality(fitted.before(split.X_test), split.y_test, predicted)
     after = quality(fitted.after(split.X_test), split.y_test, predicted)
-    return {**after, "log_loss_before": before["log_loss"], "ece_before": before["ece"]}
+    found = {**after, "log_loss_before": before["log_loss"], "ece_before": before["ece"]}
+    if fitted.on_train is None:
+        return found
+    same = quality(
+        fitted.on_train.after(split.X_test), split.y_test, fitted.on_train.predict(split.X_test)
+    )
+    return found | {f"{metric}{EQUAL_ROWS}": value for metric, value in same.items()}
 
 
 def seconds(span: Span, name: str) -> dict[str, float]:
@@ -121,12 +135,16 @@ def terms_needed(contributions: Any, share: float = EXPLAINED) -> Any:
 
 
 def responsibility(model: GeometricMixture, split: Split) -> dict[str, float]:
-    found = responsibility_concentration(model, split.X_test, split.y_test)
     usage = plane_usage(model, split.X_test, split.y_test)
-    return {
-        "max_responsibility": found.max_responsibility,
-        "responsibility_entropy": found.entropy,
-        "member_max_responsibility": member_concentration(model, split),
+    several = rows_of_several_planes(model, split)
+    values = {"several_planes": float(several.mean())}
+    if several.any():
+        rows = split.X_test[several], split.y_test[several]
+        found = responsibility_concentration(model, *rows)
+        values["max_responsibility"] = found.max_responsibility
+        values["responsibility_entropy"] = found.entropy
+        values["member_max_responsibility"] = member_concentration(model, *rows)
+    return values | {
         "n_planes": float(model.planes.n_planes),
         "n_members": float(model.planes.n_members),
         "idle_planes": float(np.mean(usage < IDLE)),
@@ -134,15 +152,21 @@ def responsibility(model: GeometricMixture, split: Split) -> dict[str, float]:
     }
 
 
-def member_concentration(model: GeometricMixture, split: Split) -> float:
+def rows_of_several_planes(model: GeometricMixture, split: Split) -> Any:
+    """Test rows whose class has several planes (of each member): one plane alone always has all of
+    the responsibility, which is no finding."""
+    return (model.planes.per_class // model.planes.n_members > 1)[split.y_test]
+
+
+def member_concentration(model: GeometricMixture, X: Any, y: Any) -> float:
     """Mean largest responsibility within each member of an ensemble; without one, the plain one.
 
     A class of an ensemble has the planes of its first member, then those of the second, and so on.
     """
     planes, n_members = model.planes, model.planes.n_members
-    A = n_members * model.responsibilities(split.X_test)
+    A = n_members * model.responsibilities(X)
     largest = [
-        A[split.y_test == code, start:end].reshape(-1, n_members, (end - start) // n_members)
+        A[y == code, start:end].reshape(-1, n_members, (end - start) // n_members)
         for code, (start, end) in enumerate(pairwise(planes.class_start))
     ]
     return float(np.concatenate([own.max(axis=2).mean(axis=1) for own in largest]).mean())

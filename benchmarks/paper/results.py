@@ -19,12 +19,12 @@ HEADER = (
     "part", "dataset", "model", "seed", "metric", "value", "versions", "cpu", "is_native",
 )  # fmt: skip
 TEXTS = ("status", "chosen")
-MODELS, ABLATIONS, SENSITIVITY = "models", "ablations", "sensitivity"
+MODELS, ABLATIONS, SENSITIVITY, LIMITS = "models", "ablations", "sensitivity", "limits"
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """``part`` is MODELS, ABLATIONS or SENSITIVITY; ``model`` a file's name or a variant's."""
+    """``part`` is one of the four above; ``model`` a file's name or a variant's."""
 
     part: str
     dataset: str

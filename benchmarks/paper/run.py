@@ -8,7 +8,7 @@ measures the selected runs again. Tables (Markdown, LaTeX), figures (PNG, SVG), 
 ``report.html`` are made from that file and, for the figures, from a few models of the first seed.
 Every fit has one thread, and ``--jobs`` of them (two) run at a time; times of training are
 processor times. ``--only`` takes names of data sets, tables, figures, or one of the words models,
-ablations, sensitivity, figures.
+ablations, sensitivity, limits, figures. The small sets (iris, wine, wdbc) have ten seeds.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from paper import ablations, data, models, results, sensitivity
+from paper import ablations, data, limits, models, results, sensitivity
 from paper.measure import Job, run
-from paper.results import ABLATIONS, MODELS, SENSITIVITY, Measured, Results, Run
+from paper.results import ABLATIONS, LIMITS, MODELS, SENSITIVITY, Measured, Results, Run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUTPUT = ROOT / "benchmarks" / "results" / "paper"
 QUICK_OUTPUT = ROOT / "build" / "paper-quick"
-SEEDS, VARIANT_SEEDS, JOBS = 3, 5, 2
+SEEDS, SMALL_SEEDS, VARIANT_SEEDS, JOBS = 3, 10, 5, 2
 ROW_SECONDS, QUICK_ROW_SECONDS = 1.0, 0.02
 QUICK_SETS = ("iris", "moons")
 QUICK_MODELS = (*models.OURS, "logistic", "linear_svm", "knn")
 QUICK_VARIANTS = 2
-PARTS = (MODELS, ABLATIONS, SENSITIVITY)
+PARTS = (MODELS, ABLATIONS, SENSITIVITY, LIMITS)
 FIGURES = "figures"
 
 
@@ -116,13 +116,15 @@ def part_of(table: str) -> str:
 
 
 def planned(wanted: Wanted, seeds: int) -> list[Job]:
-    """Seed by seed, the comparison first; one row is timed with the first seed."""
+    """Seed by seed, the comparison first; one row is timed with the first seed. Small sets have
+    at least ``SMALL_SEEDS`` seeds."""
     keys = available(QUICK_MODELS if wanted.quick else tuple(models.every()))
     row_seconds = QUICK_ROW_SECONDS if wanted.quick else ROW_SECONDS
     jobs = [
         Job(Run(MODELS, name, key, seed), row_seconds if seed == 0 else 0.0)
-        for seed in range(seeds)
+        for seed in range(seeds if wanted.quick else max(seeds, SMALL_SEEDS))
         for name in wanted.sets
+        if seed < seeds or name in data.SMALL
         for key in keys
         if MODELS in wanted.parts
     ]
@@ -137,6 +139,14 @@ def planned(wanted: Wanted, seeds: int) -> list[Job]:
                 if name in data.ABLATED
                 for key in names
             ]
+    if LIMITS in wanted.parts and not wanted.quick:
+        jobs += [
+            Job(Run(LIMITS, name, key, seed), 0.0)
+            for seed in range(limits.SEEDS)
+            for name in wanted.sets
+            if name in limits.SETS
+            for key in limits.VARIANTS
+        ]
     return jobs
 
 
@@ -179,6 +189,8 @@ def measure_missing(jobs: list[Job], path: Path, *, fresh: bool, at_a_time: int)
 
 
 def packages_of(one: Run) -> tuple[str, ...]:
+    if one.part == LIMITS:
+        return models.get(limits.VARIANTS[one.model][0]).packages
     return models.get(one.model if one.part == MODELS else "geomix_paper").packages
 
 

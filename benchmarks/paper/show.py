@@ -10,16 +10,17 @@ from spread import spread
 
 from geomix.paper import reported
 from paper import claims, data, goals, models, render
+from paper.concepts import concept_table
 from paper.figures import FIGURES
 from paper.report import Page, as_html
 from paper.results import Results
-from paper.tables import METRICS, Table, comparison_tables, rivals
+from paper.tables import METRICS, Table, comparison_tables, limit_tables, rivals
 from paper.variants import ablation_tables, sensitivity_tables
 
 HEADINGS = {
-    "Accuracy": ("data", "accuracy", "paired", "macro_f1"),
+    "Accuracy": ("data", "accuracy", "paired", "equal_rows", "bayes", "macro_f1"),
     "Calibration": ("ece", "ece_before", "log_loss"),
-    "Cost": ("train_seconds", "search_seconds", "latency", "paths"),
+    "Cost": ("train_seconds", "search_seconds", "latency_scorer", "latency_estimator", "paths"),
     "Planes": (
         "responsibility",
         "entropy",
@@ -29,7 +30,9 @@ HEADINGS = {
     "Glass boxes": ("glass_accuracy", "glass_ece", "glass_terms"),
     "Ablations": tuple(f"ablations_{name}" for name in data.ABLATED),
     "Sensitivity": tuple(f"sensitivity_{name}" for name in data.ABLATED),
-    "Choices": ("choices",),
+    "Limits": ("limits_few", "limits_rare"),
+    "Families": ("concepts",),
+    "Choices": ("settings", "choices"),
 }
 TABLE_KEYS = tuple(key for keys in HEADINGS.values() for key in keys)
 assert {metric.key for metric in METRICS} <= set(TABLE_KEYS)
@@ -54,9 +57,9 @@ def write(results: Results, output: Path, only: tuple[str, ...] | None) -> str:
 
 def all_tables(results: Results) -> dict[str, Table]:
     """Tables that have rows, by key."""
-    found = ablation_tables(results) + sensitivity_tables(results)
+    found = ablation_tables(results) + sensitivity_tables(results) + limit_tables(results)
     if results.datasets(data.names()):
-        found = comparison_tables(results) + found
+        found = [*comparison_tables(results), *found, concept_table(results)]
     return {table.key: table for table in found if table.rows and table.columns}
 
 
@@ -164,7 +167,7 @@ def summary(results: Results) -> str:
         *markdown_table.table(header, body),
         "",
         *(f"- {one.claim} **{one.outcome.capitalize()}**: {one.evidence}"
-          for one in goals.judge(results)[:4]),
+          for one in goals.judge(results)[:5]),
     ]  # fmt: skip
     return "\n".join(lines)
 

@@ -5,6 +5,7 @@ Every function here turns ``Results`` into ``Table``; ``render`` and ``report`` 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -12,13 +13,13 @@ import numpy as np
 from spread import spread
 
 from geomix.paper import Reported, reported, reported_usage
-from paper import data, models
-from paper.differences import paired
+from paper import bayes, data, limits, models
+from paper.differences import Difference, difference, paired
 from paper.models import OURS
-from paper.results import Results
+from paper.results import LIMITS, Results
 
 GLASS_BOX = ("geomix", "geomix_linear", "geomix_paper", "gam", "ebm")
-NOT_IN_MAIN = ("geomix_linear", "gam", "ebm")
+NOT_IN_MAIN = ("geomix_linear", "gam", "ebm", "mlp_cosine", "rbf_svm_wide")
 LATENCY_SEED = DETAIL_SEED = 0
 LEVEL_SHARE = 0.1  # where the paper gives no deviation, a tenth is level
 BETTER, WORSE, LEVEL = "better", "worse", "level"
@@ -191,30 +192,44 @@ def with_best(cells: list[Cell], larger_is_better: bool) -> tuple[Cell, ...]:
     )
 
 
-def quickest(results: Results, dataset: str, key: str) -> tuple[str, float] | None:
-    """The quickest path to one row, and its microseconds."""
+ESTIMATOR, SCORER = "estimator", "scorer"
+# What a pipeline or an estimator does with a row: checks, scaling, probabilities.
+ESTIMATORS = ("estimator.predict_proba", "pipeline.predict_proba")
+
+
+def one_row(results: Results, dataset: str, key: str, kind: str) -> tuple[str, float] | None:
+    """The quickest path of a kind to one row, and its microseconds. A SCORER takes a row that is
+    checked and scaled already, an ESTIMATOR takes it as the user has it."""
     found = results.metrics(dataset, key, LATENCY_SEED, "row_us ")
-    return min(found.items(), key=lambda item: item[1]) if found else None
+    kept = {path: us for path, us in found.items() if (path in ESTIMATORS) == (kind == ESTIMATOR)}
+    return min(kept.items(), key=lambda item: item[1]) if kept else None
 
 
-def latency_table(results: Results) -> Table:
+LATENCY_NOTES = {
+    SCORER: "By the quickest path that takes a row which is checked and scaled already: geomix's "
+    "scorer (which scales), a booster's own call, predict_proba of the classifier alone. ",
+    ESTIMATOR: "By predict_proba of the estimator or the pipeline, with its checks. ",
+}
+
+
+def latency_table(results: Results, kind: str) -> Table:
     keys, paper = main_models(results), reported("latency_us")
     rows = []
     for name in results.datasets(data.names()):
         cells = []
         for key in keys:
-            found = quickest(results, name, key)
+            found = one_row(results, name, key, kind)
             theirs = paper.get((name, models.get(key).paper or ""))
             digits = 2 if found and found[1] < 10 else 0
             cells.append(against_paper([found[1]] if found else [], theirs, digits, False))
         cells = [replace(cell, spread=None) for cell in cells]
         rows.append((name, with_best(cells, False)))
-    note = (
-        "By the quickest path that each model offers (next table), warmed up, up to 100,000 calls "
-        "or a second, one thread. No library answers one row from Python in the time that the "
-        "paper reports for it."
+    note = LATENCY_NOTES[kind] + (
+        "Warmed up, up to 100,000 calls or a second, one thread. No library answers one row from "
+        "Python in the time that the paper reports for it."
     )
-    return Table("latency", "One row, microseconds", note, titles(keys), tuple(rows))
+    title = f"One row, microseconds: {kind}s against {kind}s"
+    return Table(f"latency_{kind}", title, note, titles(keys), tuple(rows))
 
 
 def paths_table(results: Results) -> Table:
@@ -268,14 +283,16 @@ def responsibility_table(
         cells = []
         for model in present:
             found = list(results.by_seed(name, model, metric).values())
+            share = results.mean(name, model, "several_planes")
             cells.append(against_paper(found, paper.get((name, "GMC")), 3, larger))
             cells.append(Cell(_planes_per_class(results, name, model), digits=1))
+            cells.append(Cell(None if np.isnan(share) else share, percent=True, digits=0))
         rows.append((name, tuple(cells)))
-    columns = [c for name in titles(present) for c in (name, f"{name}: planes per class")]
+    heads = ("", ": planes per class", ": rows counted")
+    columns = [f"{name}{head}" for name in titles(present) for head in heads]
     note = (
-        "Over test rows, within the row's own class. One plane per class answers for all of its "
-        "rows by itself, so 1.000 says little there. Committees of spline models share every row "
-        "among their members, eight of them by default: a responsibility is then at most 1/8."
+        "Over test rows of the classes that have several planes, within the row's own class: one "
+        "plane alone always has all of the responsibility. – where no class has several."
     )
     return Table(key, title, note, tuple(columns), tuple(rows))
 
@@ -286,32 +303,39 @@ def _planes_per_class(results: Results, dataset: str, model: str) -> float | Non
 
 
 def usage_table(results: Results, dataset: str) -> Table:
-    """Shares of the recipe's planes, largest first, beside the paper's in the same order."""
-    ours: dict[str, list[float]] = {}
-    found = results.metrics(dataset, "geomix_paper", DETAIL_SEED, "usage ")
-    for name, share in found.items():
-        ours.setdefault(name.rsplit(" ", 1)[0], []).append(share)
+    """Shares of the recipe's planes, largest first, mean over the seeds, beside the paper's."""
+    ours: dict[str, list[list[float]]] = {}
+    seeds = sorted(results.by_seed(dataset, "geomix_paper", "n_planes"))
+    for seed in seeds:
+        shares: dict[str, list[float]] = {}
+        for name, share in results.metrics(dataset, "geomix_paper", seed, "usage ").items():
+            shares.setdefault(name.rsplit(" ", 1)[0], []).append(share)
+        for label, own in shares.items():
+            ours.setdefault(label, []).append(sorted(own, reverse=True))
     paper = reported_usage(dataset)
-    width = max([len(v) for v in [*ours.values(), *paper.values()]], default=0)
+    most = [len(own) for found in ours.values() for own in found]
+    width = max([*most, *(len(shares) for shares in paper.values())], default=0)
     rows = []
-    for label, shares in ours.items():
+    for label, found in ours.items():
         theirs = sorted(paper.get(int(label), ()), reverse=True)
-        shares = sorted(shares, reverse=True)
+        pooled = np.array([own + [0.0] * (width - len(own)) for own in found])
+        present = np.array([[place < len(own) for place in range(width)] for own in found])
         cells = [
             Cell(
-                shares[i] if i < len(shares) else None,
-                paper=theirs[i] if i < len(theirs) else None,
+                float(pooled[:, place].mean()) if present[:, place].any() else None,
+                paper=theirs[place] if place < len(theirs) else None,
                 percent=True,
                 digits=0,
             )
-            for i in range(width)
+            for place in range(width)
         ]
-        rows.append((label, tuple(cells)))
-    columns = tuple(f"plane {i + 1}" for i in range(width))
+        planes = Cell(float(np.mean([len(own) for own in found])), digits=1)
+        rows.append((label, (planes, *cells)))
+    columns = ("planes", *(f"plane {place + 1}" for place in range(width)))
     note = (
-        f"GMC recipe, seed {DETAIL_SEED}; share of the class's test rows that the plane answers "
-        "for, largest first. The paper's shares are over all test rows, and its tables have up to "
-        "six planes."
+        f"GMC recipe, mean over {len(seeds)} seeds; share of the class's test rows that the plane "
+        "answers for, largest first; a seed without the plane counts as zero. The paper's shares "
+        "are over all test rows, and its tables have up to six planes."
     )
     return Table(
         f"usage_{dataset}", f"Usage of planes, {dataset}", note, columns, tuple(rows), "class"
@@ -363,6 +387,108 @@ def glass_box_tables(results: Results) -> list[Table]:
     return [metric_table(results, spec, keys, sets) for spec in specs]
 
 
+def settings_table(results: Results) -> Table:
+    """What each rival's search chose, and in how many seeds."""
+    keys = rivals(results)
+    rows = []
+    for name in results.datasets(data.names()):
+        cells = []
+        for key in keys:
+            chosen = [
+                made.chosen
+                for run, made in sorted(results.runs.items(), key=lambda item: item[0])
+                if (run.part, run.dataset, run.model) == ("models", name, key) and made.chosen
+            ]
+            counts = Counter(chosen).most_common()
+            text = "; ".join(f"{one} ({n})" if n > 1 else one for one, n in counts)
+            cells.append(Cell(words=text or "–"))
+        rows.append((name, tuple(cells)))
+    note = "Chosen on the validation rows; in brackets the number of seeds, where more than one."
+    return Table("settings", "What each rival chose", note, titles(keys), tuple(rows))
+
+
+def bayes_table(results: Results) -> Table:
+    """How far every model is from the best possible one, on the same test rows."""
+    keys = main_models(results)
+    rows = []
+    for name in (one for one in results.datasets(data.names()) if one in bayes.DENSITIES):
+        cells = [Cell(bayes.RATE[name])]
+        for key in keys:
+            found = shortfall(results, name, key)
+            value = None if found is None else found.mean
+            error = None if found is None or found.n < 2 else found.error
+            cells.append(Cell(value, error, signed=True))
+        rows.append((name, (cells[0], *with_best(cells[1:], True))))
+    note = (
+        "Accuracy minus that of the best possible classifier on the same test rows: mean ± "
+        "standard error over the seeds. First column: the best possible accuracy in the long run; "
+        "on the test rows of a seed it differs."
+    )
+    columns = ("best possible", *titles(keys))
+    return Table("bayes", "Distance to the best possible accuracy", note, columns, tuple(rows))
+
+
+def shortfall(results: Results, dataset: str, key: str) -> Difference | None:
+    """Accuracy minus the best possible one, paired by seed; None if nothing was measured."""
+    found = results.by_seed(dataset, key, "accuracy")
+    gaps = [value - bayes.accuracy(dataset, seed) for seed, value in found.items()]
+    return difference(gaps) if gaps else None
+
+
+def equal_rows_table(results: Results) -> Table:
+    """The recipe beside its rivals, all of them fitted on the training rows alone."""
+    keys = ["geomix_paper", *rivals(results)]
+    rows = []
+    for name in results.datasets(data.names()):
+        cells = []
+        for key in keys:
+            metric = "accuracy" if key == "geomix_paper" else "accuracy_on_train"
+            found = list(results.by_seed(name, key, metric).values())
+            cells.append(against_paper(found, None, 3, True))
+        rows.append((name, with_best(cells, True)))
+    note = (
+        "Everyone is fitted on the same 60 % of the rows, and the validation rows choose, stop and "
+        "calibrate: the recipe cannot be refitted on both, so its rivals are not either."
+    )
+    return Table("equal_rows", "Accuracy on equal rows", note, titles(keys), tuple(rows))
+
+
+def limit_tables(results: Results) -> list[Table]:
+    """Few rows and a rare class: the models that were compared, by data set."""
+    few = _limit_table(
+        results, "limits_few", "Few rows", limits.FEW, "log_loss",
+        "Log-loss after temperature scaling; mean ± deviation over the seeds.", False,
+    )  # fmt: skip
+    rare = _limit_table(
+        results, "limits_rare", "A rare class", limits.RARE, "macro_f1",
+        "Macro-F1 on test rows that are as frequent as before; mean ± deviation over the seeds.",
+        True,
+    )  # fmt: skip
+    return [few, rare]
+
+
+def _limit_table(
+    results: Results,
+    key: str,
+    title: str,
+    restrictions: Iterable[str],
+    metric: str,
+    note: str,
+    larger: bool,
+) -> Table:
+    rows = []
+    for name in results.datasets(limits.SETS, LIMITS):
+        for restriction in restrictions:
+            cells = []
+            for model in limits.COMPARED:
+                variant = limits.key(model, restriction)
+                found = list(results.by_seed(name, variant, metric, LIMITS).values())
+                cells.append(against_paper(found, None, 3, larger))
+            if any(cell.value is not None for cell in cells):
+                rows.append((f"{name}, {restriction}", with_best(cells, larger)))
+    return Table(key, title, note, titles(limits.COMPARED), tuple(rows))
+
+
 def choices_table(results: Results) -> Table:
     rows = []
     for run, made in sorted(results.runs.items(), key=lambda item: item[0]):
@@ -393,10 +519,13 @@ def comparison_tables(results: Results) -> list[Table]:
         data_table(results),
         by_key["accuracy"],
         paired_table(results),
+        equal_rows_table(results),
+        bayes_table(results),
         by_key["macro_f1"],
         by_key["train_seconds"],
         by_key["search_seconds"],
-        latency_table(results),
+        latency_table(results, SCORER),
+        latency_table(results, ESTIMATOR),
         paths_table(results),
         by_key["ece"],
         by_key["ece_before"],
@@ -405,5 +534,6 @@ def comparison_tables(results: Results) -> list[Table]:
         *usage,
         *saliency,
         *glass_box_tables(results),
+        settings_table(results),
         choices_table(results),
     ]

@@ -48,6 +48,14 @@ class OneRow:
 
 
 @dataclass(frozen=True, eq=False)
+class Score:
+    """rows -> codes, and rows -> probabilities after temperature scaling."""
+
+    predict: Callable[[Any], Any]
+    after: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """A model that has learnt.
 
@@ -57,6 +65,8 @@ class Fitted:
     contributions : rows -> (n_rows, n_terms), what each term of the explanation adds to the score
         of the predicted class; None where the model is no sum over columns
     mixture : the geomix model itself, for its responsibilities
+    on_train : the same model fitted on the training rows alone, as the recipe is; None where
+        ``predict`` and ``after`` are that already
     """
 
     predict: Callable[[Any], Any]
@@ -68,6 +78,7 @@ class Fitted:
     chosen: str
     contributions: Callable[[Any], Any] | None = None
     mixture: GeometricMixture | None = None
+    on_train: Score | None = None
 
 
 @dataclass(frozen=True)

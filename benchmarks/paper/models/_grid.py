@@ -18,7 +18,7 @@ from timing import now, since
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.pooling import softmax
 from paper.data import Split
-from paper.models import Fitted, OneRow
+from paper.models import Fitted, OneRow, Score
 
 Setting = dict[str, Any]
 
@@ -55,7 +55,7 @@ class Search:
 
 def search_and_fit(search: Search, split: Split, seed: int) -> Fitted:
     start = now()
-    setting, temperature = best_setting(search, split, seed)
+    setting, temperature, on_train = best_setting(search, split, seed)
     start_of_fit = now()
     model = fitted(search, setting, split.X_learn, split.y_learn, seed)
     fit, total = since(start_of_fit), since(start)
@@ -68,23 +68,29 @@ def search_and_fit(search: Search, split: Split, seed: int) -> Fitted:
         total=total,
         chosen=" ".join(f"{key}={value}" for key, value in setting.items()),
         contributions=search.contributions and search.contributions(model),
+        on_train=Score(
+            lambda X: search.predict(on_train, X),
+            lambda X: softmax(log_probabilities(on_train.predict_proba(X)) / temperature),
+        ),
     )
 
 
-def best_setting(search: Search, split: Split, seed: int) -> tuple[Setting, float]:
-    """The setting that does best on the validation rows, and the temperature fitted on them."""
-    best: tuple[tuple[float, float], Setting, Any] | None = None
+def best_setting(search: Search, split: Split, seed: int) -> tuple[Setting, float, Any]:
+    """The setting that does best on the validation rows, the temperature fitted on them, and the
+    model with that setting, which was fitted on the training rows."""
+    best: tuple[tuple[float, float], Setting, Any, Any] | None = None
     for setting in ParameterGrid(search.grid):
         model = fitted(search, setting, split.X_train, split.y_train, seed)
         P = model.predict_proba(split.X_valid)
         accuracy = accuracy_score(split.y_valid, search.predict(model, split.X_valid))
         rank = (accuracy, -log_loss(split.y_valid, P, labels=np.arange(P.shape[1])))
         if best is None or rank > best[0]:
-            best = rank, setting, P
+            best = rank, setting, P, model
     assert best is not None
-    _, setting, P = best
+    _, setting, P, model = best
     # The prior that geomix uses itself: on 30 validation rows, all right, T would run to zero.
-    return setting, fit_temperature(log_probabilities(P), split.y_valid, None, PRIOR_SCALE)
+    S = log_probabilities(P)
+    return setting, fit_temperature(S, split.y_valid, None, PRIOR_SCALE), model
 
 
 def fitted(search: Search, setting: Setting, X: Any, y: Any, seed: int) -> Any:

@@ -136,8 +136,8 @@ def _measured(
 
 
 def most_iterations(candidate: Candidate, settings: Settings, *, is_last_rung: bool) -> int:
-    """Planes with an adaptive penalty keep gaining after the iterations of a trial. The schedules of
-    Adam span its epochs: a trial with fewer of them would measure another training."""
+    """Planes with an adaptive penalty keep gaining after the iterations of a trial. The schedules
+    of Adam span its epochs: a trial with fewer of them would measure another training."""
     if settings.solver == "adam" or (candidate.has_adaptive_steps and is_last_rung):
         return settings.max_iter
     return min(settings.max_iter, ITERATIONS_PER_TRIAL)

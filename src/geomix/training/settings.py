@@ -28,8 +28,8 @@ MOST_PAIRS = 10
 # median squared distance, a Gaussian as the null of the silhouette (``one_cluster``), the scale of
 # k-means planes by the smoothed loss of the training rows (``initial_planes``).
 # It departs from the paper in three things (docs/benchmarks/paper.md): the normal prior on log T
-# (``calibration.PRIOR_SCALE``), Fourier features in the coordinates of a basis where their rows span
-# less than all of them (``features``), and features scaled by sqrt(1 / D) without a phase.
+# (``calibration.PRIOR_SCALE``), Fourier features in the coordinates of a basis where their rows
+# span less than all of them (``features``), and features scaled by sqrt(1 / D) without a phase.
 PAPER: Mapping[str, Any] = {
     "n_planes": "silhouette",
     "preset": "accurate",
