@@ -1,4 +1,5 @@
-"""The paper's figures, drawn from models of the first seed, as PNG and SVG.
+"""The paper's figures, drawn from models of the first seed (wdbc's calibration: of ten), as PNG
+and SVG.
 
 Each entry of ``FIGURES`` names the data set it needs; a figure is a function that answers with a
 matplotlib figure. Maps show geomix with ``lift="linear"``, whose planes are lines one can draw.
@@ -21,11 +22,15 @@ from sklearn.metrics import auc, roc_curve
 from sklearn.preprocessing import StandardScaler
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
+from geomix.core.calibration import reliability_curve
 from geomix.plots import RegionDisplay, ReliabilityDisplay, ResponsibilityDisplay, look
 from paper.data import Split, load, split_rows
 from paper.diagram import draw_diagram
 
 SEED = 0
+CALIBRATION_SEEDS = 10
+# The planes of a class that surround another one: with three, the boundary is a triangle.
+PLANES_OF_A_RING = 6
 DOTS_PER_INCH = 130
 
 
@@ -36,23 +41,32 @@ class Fit:
 
 
 @cache
-def linear(dataset: str) -> Fit:
-    split = split_of(dataset)
-    clf = GeometricMixtureClassifier(lift="linear", random_state=SEED)
+def linear(dataset: str, seed: int = SEED) -> Fit:
+    split = split_of(dataset, seed)
+    clf = GeometricMixtureClassifier(lift="linear", random_state=seed)
     return Fit(clf.fit(split.X_learn, split.y_learn).model_, split)
 
 
 @cache
-def recipe(dataset: str) -> Fit:
-    split = split_of(dataset)
-    clf = GeometricMixtureClassifier.paper(random_state=SEED)
+def ring(dataset: str) -> Fit:
+    """The linear model with several planes for the outer class and one for the inner one."""
+    split = split_of(dataset, SEED)
+    planes = {0: PLANES_OF_A_RING, 1: 1}
+    clf = GeometricMixtureClassifier(planes, lift="linear", random_state=SEED)
+    return Fit(clf.fit(split.X_learn, split.y_learn).model_, split)
+
+
+@cache
+def recipe(dataset: str, seed: int = SEED) -> Fit:
+    split = split_of(dataset, seed)
+    clf = GeometricMixtureClassifier.paper(random_state=seed)
     clf.fit(split.X_train, split.y_train, X_val=split.X_valid, y_val=split.y_valid)
     return Fit(clf.model_, split)
 
 
-def split_of(dataset: str) -> Split:
+def split_of(dataset: str, seed: int) -> Split:
     data = load(dataset)
-    return split_rows(data.X, data.y, SEED)
+    return split_rows(data.X, data.y, seed)
 
 
 def panels(n: int, width: float = 4.5, height: float = 3.9, **options: Any) -> tuple[Figure, Any]:
@@ -144,10 +158,22 @@ def plane_overlays() -> Figure:
     """The lines along which planes of two classes meet, over the regions that they make."""
     figure = Figure(figsize=(13.2, 4.3), layout="constrained")
     for ax, name in zip(figure.subplots(1, 3), ("moons", "circles", "aniso"), strict=True):
-        fit = linear(name)
+        fit = ring(name) if name == "circles" else linear(name)
         RegionDisplay.from_model(fit.model, fit.split.X_test, fit.split.y_test).plot(ax, lines=True)
         planes = "+".join(str(count) for count in fit.model.planes.per_class)
         ax.set_xlabel(f"{name}: {planes} planes")
+    return figure
+
+
+def spirals_map() -> Figure:
+    """Left: the regions of the recipe's Fourier planes. Right: which plane of class 0 answers."""
+    fit = recipe("spirals")
+    figure, (left, right) = panels(2)
+    regions = RegionDisplay.from_model(fit.model, fit.split.X_test, fit.split.y_test)
+    regions.plot(left, lines=False)
+    ResponsibilityDisplay.from_model(
+        fit.model, fit.split.X_test, fit.split.y_test, fit.model.classes[0]
+    ).plot(right, points=False)
     return figure
 
 
@@ -155,16 +181,30 @@ def plane_overlays() -> Figure:
 
 
 def wdbc_reliability() -> Figure:
-    """Before and after temperature scaling, the recipe and our defaults' linear model."""
+    """Before and after temperature scaling, the recipe and our defaults' linear model; the test
+    rows of all seeds together: those of one seed are 114."""
     figure, axes = panels(2, height=4.8)
     for ax, (title, fit) in zip(
-        axes, {"GMC recipe": recipe("wdbc"), "geomix linear": linear("wdbc")}.items(), strict=True
+        axes, {"GMC recipe": recipe, "geomix linear": linear}.items(), strict=True
     ):
-        shown = ReliabilityDisplay.from_model(
-            fit.model, fit.split.X_test, fit.split.y_test, before=True
-        ).plot(ax)
+        shown = pooled_reliability([fit("wdbc", seed) for seed in range(CALIBRATION_SEEDS)])
+        shown = shown.plot(ax)
         shown.share_ax_.set_xlabel(f"confidence in the predicted class, {title}")
     return figure
+
+
+def pooled_reliability(fits: list[Fit]) -> ReliabilityDisplay:
+    """The test rows of all fits in one curve, without and with temperature scaling."""
+    y = np.concatenate([fit.split.y_test for fit in fits])
+    before, after = (
+        np.concatenate([model.predict_proba(fit.split.X_test) for model, fit in pairs])
+        for pairs in (
+            [(fit.model.with_temperature(1.0), fit) for fit in fits],
+            [(fit.model, fit) for fit in fits],
+        )
+    )
+    curves = {"before scaling": reliability_curve(before, y), "after": reliability_curve(after, y)}
+    return ReliabilityDisplay(curves, n_rows=float(len(y)))
 
 
 def digits_projection() -> Figure:
@@ -255,12 +295,19 @@ FIGURES = {
     "plane_overlays": Drawing(
         plane_overlays,
         "Lines along which planes of two classes meet (dashed), and the boundary that they make; "
-        "geomix linear, test rows.",
+        "geomix linear, test rows. Circles: six planes for the outer class.",
         ("moons", "circles", "aniso"),
+    ),
+    "spirals_map": Drawing(
+        spirals_map,
+        "Spirals, GMC recipe. Left: regions and boundary of its Fourier planes, test rows. Right: "
+        "which plane of class 0 answers where.",
+        ("spirals",),
     ),
     "wdbc_reliability": Drawing(
         wdbc_reliability,
-        "wdbc: accuracy against confidence before and after temperature scaling, test rows.",
+        "wdbc: accuracy against confidence before and after temperature scaling; the test rows of "
+        "ten seeds together.",
         ("wdbc",),
     ),
     "digits_projection": Drawing(

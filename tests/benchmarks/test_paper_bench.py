@@ -20,10 +20,13 @@ sys.path.insert(0, str(BENCHMARKS))
 import timing  # noqa: E402
 from paper import (  # noqa: E402
     ablations,
+    bayes,
     claims,
+    concepts,
     data,
     differences,
     goals,
+    limits,
     measure,
     models,
     render,
@@ -35,7 +38,7 @@ from paper import (  # noqa: E402
     tables,
     variants,
 )
-from paper.results import ABLATIONS, MODELS, Measured, Results, Run  # noqa: E402
+from paper.results import ABLATIONS, LIMITS, MODELS, Measured, Results, Run  # noqa: E402
 from paper.tables import Cell, Table  # noqa: E402
 
 from geomix.training.settings import PAPER, Settings  # noqa: E402
@@ -85,7 +88,7 @@ def test_a_model_whose_library_is_missing_is_left_out_with_a_note(monkeypatch, c
 
 
 def test_every_model_of_the_papers_tables_is_there():
-    found = {model.paper for model in models.every().values()}
+    found = {model.paper for model in models.every().values() if model.paper}
     assert found == set(models.ORDER)
     assert next(iter(models.every())) == "geomix"
 
@@ -183,9 +186,8 @@ def test_a_committee_is_concentrated_member_by_member(rng):
         answers = lambda rows: planes.pooled(planes.scores(rows), 6.0)[1]  # noqa: E731
         return SimpleNamespace(planes=planes, responsibilities=answers)
 
-    split = SimpleNamespace(X_test=X, y_test=y)
-    alone = [measure.member_concentration(of(one), split) for one in members]
-    together = measure.member_concentration(of(ensemble(members)), split)
+    alone = [measure.member_concentration(of(one), X, y) for one in members]
+    together = measure.member_concentration(of(ensemble(members)), X, y)
     assert together == pytest.approx(np.mean(alone))
     A = of(members[0]).responsibilities(X)
     own = np.where(y == 0, A[:, :2].max(axis=1), A[:, 2:].max(axis=1))
@@ -225,6 +227,148 @@ def test_only_seeds_that_both_have_are_compared():
     )
     assert (found.mean, found.n) == (pytest.approx(0.1), 1)
     assert differences.paired(made(iris={"a": [1.0]}), "iris", "a", "b", "accuracy") is None
+
+
+def test_one_seed_has_no_standard_error_and_gives_no_verdict():
+    one = made(
+        **{
+            name: {"geomix": [0.9], "geomix_paper": [0.9], "knn": [0.8]}
+            for name in ("iris", "moons")
+        }
+    )
+    found = differences.paired(one, "iris", "geomix", "knn", "accuracy")
+    assert found.error == np.inf
+    assert found.not_ahead
+    assert found.not_behind
+    assert {verdict.outcome for verdict in claims.judge(one)} == {claims.UNKNOWN}
+    assert {verdict.outcome for verdict in goals.judge(one)} == {claims.UNKNOWN}
+
+
+def test_the_recipe_and_its_rivals_are_compared_on_equal_rows():
+    """The rival gains from the validation rows, which the recipe does not train on."""
+    runs = {
+        Run(MODELS, "iris", model, seed): Measured("ok", values)
+        for seed in range(3)
+        for model, values in {
+            "geomix_paper": {"accuracy": 0.90},
+            "geomix": {"accuracy": 0.95},
+            "knn": {"accuracy": 0.92 + 0.001 * seed, "accuracy_on_train": 0.88 + 0.001 * seed},
+        }.items()
+    }
+    recipe, ours = (
+        claims.tally(Results(runs), key, "knn", ["iris"]) for key in ("geomix_paper", "geomix")
+    )
+    assert recipe.ahead == ours.ahead == ("iris",)
+    row = dict(tables.equal_rows_table(Results(runs)).rows)["iris"]
+    assert [cell.value for cell in row] == [pytest.approx(0.90), pytest.approx(0.881)]
+
+
+def test_small_sets_have_ten_seeds():
+    jobs = run.planned(run.selected(["models"], quick=False), 3)
+    seeds = {
+        name: {job.run.seed for job in jobs if job.run.dataset == name} for name in data.names()
+    }
+    assert {name: len(found) for name, found in seeds.items() if found} == {
+        name: 10 if name in data.SMALL else 3 for name in data.names()
+    }
+
+
+@pytest.mark.parametrize("name", sorted(bayes.DENSITIES))
+def test_the_best_possible_accuracy_is_that_of_the_generator(name):
+    assert bayes.long_run(name, n_draws=1) == pytest.approx(bayes.RATE[name], abs=0.01)
+    found = data.load(name)
+    P = bayes.DENSITIES[name](found.X[:500])
+    assert P.shape == (500, len(found.classes))
+    assert (P >= 0.0).all()
+
+
+def test_few_rows_and_a_rare_class_leave_the_test_rows_alone(rng):
+    y = rng.permutation(np.repeat([0, 1], [200, 400]))
+    split = data.split_rows(rng.standard_normal((600, 2)), y, 0)
+    few = limits.restricted(split, "20 rows per class", 0)
+    assert np.bincount(few.y_train).tolist() == [20, 20]
+    assert np.bincount(few.y_valid).tolist() == [10, 10]
+    rare = limits.restricted(split, "last class a tenth of its rows", 0)
+    assert np.bincount(rare.y_train).tolist() == [120, 24]
+    assert len(rare.X_learn) == len(rare.y_learn) == 120 + 24 + 40 + 8
+    assert few.X_test is split.X_test is rare.X_test
+
+
+def test_a_scorer_is_set_against_scorers_and_an_estimator_against_estimators():
+    times = {
+        "geomix": {
+            "scorer(row)": 1.0,
+            "model.predict_proba": 20.0,
+            "estimator.predict_proba": 90.0,
+        },
+        "knn": {"pipeline.predict_proba": 80.0, "predict_proba, row scaled before": 50.0},
+    }
+    runs = {
+        Run(MODELS, "iris", model, seed): Measured(
+            "ok", {"accuracy": 1.0} | {f"row_us {path}": us for path, us in paths.items()}
+        )
+        for seed in range(2)
+        for model, paths in times.items()
+    }
+    found = {
+        (model, kind): tables.one_row(Results(runs), "iris", model, kind)[1]
+        for model in times
+        for kind in (tables.SCORER, tables.ESTIMATOR)
+    }
+    assert list(found.values()) == [1.0, 90.0, 50.0, 80.0]
+    assert "estimators: faster in 0 of 1 (not kNN on iris)" in (
+        goals.quick_to_answer(Results(runs)).evidence
+    )
+
+
+def test_the_usage_of_planes_is_pooled_over_the_seeds():
+    shares = [{"0 0": 0.25, "0 1": 0.75}, {"0 0": 1.0}]
+    runs = {
+        Run(MODELS, "moons", "geomix_paper", seed): Measured(
+            "ok",
+            {"accuracy": 1.0, "n_planes": 2.0} | {f"usage {at}": own for at, own in found.items()},
+        )
+        for seed, found in enumerate(shares)
+    }
+    (row,) = tables.usage_table(Results(runs), "moons").rows
+    assert [cell.value for cell in row[1]] == [1.5, 0.875, 0.125, None]
+
+
+def test_responsibilities_count_only_classes_with_several_planes(iris):
+    from geomix import GeometricMixtureClassifier
+
+    split = data.split_rows(*iris, 0)
+    settings = {"lift": "linear", "l2": 1e-3, "random_state": 0}
+    for planes, share in ((1, 0.0), ({0: 1, 1: 2, 2: 1}, 1 / 3)):
+        clf = GeometricMixtureClassifier(planes, **settings).fit(split.X_learn, split.y_learn)
+        found = measure.responsibility(clf.model_, split)
+        assert found["several_planes"] == pytest.approx(share)
+        assert ("max_responsibility" in found) == (share > 0.0)
+
+
+def test_the_gradient_of_the_perceptron_is_that_of_central_differences(rng):
+    from paper.models import mlp_cosine
+
+    X, y, shapes = rng.standard_normal((12, 3)), np.arange(12) % 2, ((3, 4), (4, 2))
+    vector = rng.standard_normal(3 * 4 + 4 + 4 * 2 + 2)
+
+    def at(vector):
+        return mlp_cosine.Network(None, shapes, vector).layers()
+
+    def loss(vector):
+        S = mlp_cosine.forward(at(vector), X)[-1]
+        weights = sum((W**2).sum() for W, _ in at(vector))
+        mean = -mlp_cosine.log_softmax(S)[np.arange(12), y].mean()
+        return mean + 0.5 * mlp_cosine.DECAY * weights
+
+    steps = 1e-6 * np.eye(len(vector))
+    expected = [(loss(vector + step) - loss(vector - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(mlp_cosine.gradient(at(vector), X, y), expected, atol=1e-6)
+
+
+def test_every_family_of_the_conceptual_table_is_measured_by_models_that_exist():
+    keys = {key for _, some, *_ in concepts.FAMILIES for key in some}
+    assert keys <= set(models.every())
 
 
 FIGURES = {
@@ -324,7 +468,7 @@ def test_a_quick_run_from_data_to_report(tmp_path, capsys, monkeypatch):
     assert run.main(options) == 0
     found = results.read(output / "results.csv")
     assert all(one.ok and one.versions and one.cpu for one in found.runs.values())
-    assert {one.part for one in found.runs} == set(run.PARTS)
+    assert {one.part for one in found.runs} == set(run.PARTS) - {LIMITS}
     assert {one.model for one in found.runs if one.part == MODELS} == set(run.QUICK_MODELS)
     assert found.mean("moons", "geomix", "accuracy") > found.mean("moons", "logistic", "accuracy")
     assert found.metrics("iris", "geomix", 0, "row_calls ")["scorer(row)"] >= 1

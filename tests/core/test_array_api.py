@@ -31,7 +31,22 @@ def torch():
     return pytest.importorskip("torch").asarray
 
 
-LIBRARIES = pytest.mark.parametrize("library", [strict, torch], ids=["strict", "torch"])
+def jax():
+    found = pytest.importorskip("jax")
+    found.config.update("jax_enable_x64", True)  # float32 otherwise
+    return found.numpy.asarray
+
+
+def cupy():
+    found = pytest.importorskip("cupy")
+    if not found.cuda.is_available():
+        pytest.skip("CuPy needs a GPU")
+    return found.asarray
+
+
+LIBRARIES = pytest.mark.parametrize(
+    "library", [strict, torch, jax, cupy], ids=["strict", "torch", "jax", "cupy"]
+)
 
 
 @pytest.fixture(scope="module", params=["linear", "spline", "fourier"])
@@ -223,12 +238,12 @@ def test_the_tag_says_that_fitted_attributes_are_numpys():
     assert not get_tags(GeometricMixtureClassifier()).array_api_support
 
 
-@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("library", ["array_api_strict", "torch", "jax.numpy"])
 def test_a_fit_goes_down_where_the_rows_are(library):
     pytest.importorskip(library)
     pytest.importorskip("scipy", "1.14")  # older ones have no array API that scikit-learn accepts
     # scikit-learn needs this before SciPy is imported.
-    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
+    environment = os.environ | {"SCIPY_ARRAY_API": "1", "JAX_ENABLE_X64": "1"}
     done = subprocess.run(
         [sys.executable, "-c", FIT.format(library=library)],
         capture_output=True,
