@@ -101,7 +101,7 @@ def test_the_documented_file_is_a_model(tmp_path, monkeypatch, iris):
     (tmp_path / "lda.py").write_text(code)
     monkeypatch.setattr(models, "__path__", [*models.__path__, str(tmp_path)])
     try:
-        assert list(models.every())[-1] == "lda"
+        assert "lda" in models.every()
         split = data.split_rows(*iris, 0)
         fitted = models.get("lda").fit(split, 0)
         assert (fitted.predict(split.X_test) == split.y_test).mean() > 0.9
@@ -514,6 +514,6 @@ def test_only_restricts_what_is_measured():
     assert run.selected(["ablations_moons"], quick=False).parts == (ABLATIONS,)
     assert run.selected(["iris_roc"], quick=False).parts == ()
     assert run.selected(["iris_roc"], quick=False).figures == ("iris_roc",)
-    jobs = run.planned(run.selected(["accuracy", "iris"], quick=False), 2)
-    assert {(job.run.part, job.run.dataset) for job in jobs} == {(MODELS, "iris")}
+    jobs = run.planned(run.selected(["accuracy", "moons"], quick=False), 2)
+    assert {(job.run.part, job.run.dataset) for job in jobs} == {(MODELS, "moons")}
     assert {job.run.seed for job in jobs} == {0, 1}

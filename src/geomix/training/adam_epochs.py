@@ -37,7 +37,7 @@ def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Genera
     start = _first_step(planes)
     state, usage = start.state, start.usage
     epoch_of = _epoch_over(train)
-    n_soft = _soft_epochs(planes, run)
+    n_soft = _soft_epochs(run)
     slowdown, halvings, epoch = 1.0, 0, 0
     while epoch < run.max_iter and not run.must_stop:
         is_final = epoch >= n_soft
@@ -62,12 +62,11 @@ def train_by_epochs(planes: Planes, run: Run, train: Rows, rng: np.random.Genera
     return run.finish(planes, run.why_stopped("max_iter"))
 
 
-def _soft_epochs(planes: Planes, run: Run) -> int:
-    """Epochs before the final sharpness. However short the run, it ends with that. With one plane
-    per class the sharpness has no effect; trained planes need no annealing."""
+def _soft_epochs(run: Run) -> int:
+    """Epochs before the final sharpness. However short the run, it ends with that; trained planes
+    need no annealing."""
     settings = run.settings
-    is_constant = settings.sharpness_start == settings.sharpness
-    if is_constant or planes.n_planes == planes.n_classes or run.n_before:
+    if run.n_before or settings.sharpness_start == settings.sharpness:
         return 0
     return int(EPOCHS_TO_SHARPEN * run.max_iter)
 

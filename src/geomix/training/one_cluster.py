@@ -27,7 +27,7 @@ from geomix.training.random_streams import stream
 # Enough for a standard deviation.
 N_REFERENCES = 20
 # Standard deviations of the references' largest z above its mean: a limit for z_k of 3 to 4. Of one
-# Gaussian, about 1 class in 300 exceeds it; the classes of wdbc have 4.5, those of moons 9.
+# Gaussian, about 1 class in 100 exceeds it; the classes of wdbc have 4.5, those of moons 9.
 DEVIATIONS = 3.5
 
 

@@ -22,7 +22,8 @@ from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.settings import Settings
 
-FEWEST_ROWS_TO_SPLIT = 10
+# Smaller clusters have high silhouettes by chance.
+FEWEST_ROWS_PER_CLUSTER = 10
 # ``n_planes="auto"``: a silhouette does not separate more clusters than this reliably.
 MOST_CLUSTERS = 4
 ROWS_FOR_KMEANS = 2000
@@ -102,8 +103,8 @@ class _Split:
 def _split_class(X: Any, weight: FloatArray, limit: int, choose: bool, seed: int) -> _Split:
     n_rows = X.shape[0]
     whole = _Split(np.zeros(n_rows, dtype=np.intp), 1)
-    limit = min(limit, n_rows if X.shape[1] else 1)
-    if limit <= 1 or (choose and n_rows < FEWEST_ROWS_TO_SPLIT):
+    limit = min(limit, n_rows // FEWEST_ROWS_PER_CLUSTER if choose else n_rows)
+    if limit <= 1 or not X.shape[1]:
         return whole
     # The same stream for every class: renaming the classes changes nothing.
     order = stream(seed, "budget").permutation(n_rows)
