@@ -1,7 +1,7 @@
 """The paper's experiments by one command: every table, ablation, figure, and a verdict per claim.
 
-    python benchmarks/paper [--quick] [--only NAME ...] [--seeds N] [--jobs N] [--fresh]
-                            [--output FOLDER] [--report] [--readme]
+    python benchmarks/paper [--quick] [--only NAME ...] [--models KEY ...] [--seeds N] [--jobs N]
+                            [--fresh] [--output FOLDER] [--report] [--readme]
 
 Measurements go to ``results.csv`` one by one, so a stopped run goes on where it was; ``--fresh``
 measures the selected runs again. Tables (Markdown, LaTeX), figures (PNG, SVG), ``paper.md`` and
@@ -17,7 +17,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -47,11 +47,12 @@ class Wanted:
     tables: tuple[str, ...] | None
     figures: tuple[str, ...]
     quick: bool
+    models: tuple[str, ...] = ()
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse_arguments(arguments)
-    wanted = selected(options.only, quick=options.quick)
+    wanted = replace(selected(options.only, quick=options.quick), models=options.models)
     path = options.output / "results.csv"
     interrupted = False
     if not options.report:
@@ -72,6 +73,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="two small sets, cheap models")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="see above")
+    parser.add_argument("--models", nargs="+", default=[], metavar="KEY", help="files of models/")
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="seeds 0 .. N - 1")
     parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="fits at a time")
     parser.add_argument("--fresh", action="store_true", help="measure again what is there already")
@@ -80,6 +82,11 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--readme", action="store_true", help="renew the block in README.md")
     options = parser.parse_args(arguments)
     options.output = options.output or (QUICK_OUTPUT if options.quick else OUTPUT)
+    options.models = tuple(options.models)
+    for key in options.models:
+        if key not in models.every():
+            text = f"Got --models {key}; expected {', '.join(models.every())}."
+            raise SystemExit(text)
     for name in ("seeds", "jobs"):
         if getattr(options, name) < 1:
             raise SystemExit(f"Got --{name} {getattr(options, name)}; expected at least 1.")
@@ -118,7 +125,8 @@ def part_of(table: str) -> str:
 def planned(wanted: Wanted, seeds: int) -> list[Job]:
     """Seed by seed, the comparison first; one row is timed with the first seed. Small sets have
     at least ``SMALL_SEEDS`` seeds."""
-    keys = available(QUICK_MODELS if wanted.quick else tuple(models.every()))
+    chosen = QUICK_MODELS if wanted.quick else tuple(models.every())
+    keys = available(wanted.models or chosen)
     row_seconds = QUICK_ROW_SECONDS if wanted.quick else ROW_SECONDS
     jobs = [
         Job(Run(MODELS, name, key, seed), row_seconds if seed == 0 else 0.0)

@@ -502,6 +502,7 @@ def test_the_block_of_the_readme_is_renewed_and_nothing_else(tmp_path):
     [
         (["--only", "irises"], "Got --only irises; expected models, ablations"),
         (["--seeds", "0"], "Got --seeds 0; expected at least 1"),
+        (["--models", "svm"], "Got --models svm; expected geomix, geomix_paper"),
     ],
 )
 def test_a_wrong_option_is_named(options, message):
