@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core.calibration import reliability_curve
 from geomix.plots import RegionDisplay, ReliabilityDisplay, ResponsibilityDisplay, look
+from paper import glass_figure
 from paper.data import Split, load, split_rows
 from paper.diagram import draw_diagram
 
@@ -315,6 +316,13 @@ FIGURES = {
         "Digits, GMC recipe: test rows on two principal axes, coloured by prediction; wrong ones "
         "are outlined, with their true digit.",
         ("digits",),
+    ),
+    "adult_explanations": Drawing(
+        glass_figure.draw,
+        "Adult: the largest terms of geomix, a GAM and an EBM, over all test rows (above) and for "
+        "one of them (below). GAM and EBM add up log-odds, geomix the score of the plane that "
+        "answered.",
+        ("adult",),
     ),
     "iris_roc": Drawing(iris_roc, "Iris, GMC recipe: ROC curves on test rows.", ("iris",)),
 }

@@ -97,7 +97,7 @@ def selected(only: list[str], *, quick: bool) -> Wanted:
     from paper.figures import FIGURES as DRAWINGS
     from paper.show import TABLE_KEYS
 
-    known = {"data set": data.names(), "table": TABLE_KEYS, "figure": tuple(DRAWINGS)}
+    known = {"data set": data.every(), "table": TABLE_KEYS, "figure": tuple(DRAWINGS)}
     words = (*PARTS, FIGURES)
     for name in only:
         if name not in words and not any(name in names for names in known.values()):
@@ -134,7 +134,7 @@ def planned(wanted: Wanted, seeds: int) -> list[Job]:
         for name in wanted.sets
         if seed < seeds or name in data.SMALL
         for key in keys
-        if MODELS in wanted.parts
+        if MODELS in wanted.parts and (name not in data.GLASS_ONLY or key in models.GLASS_BOX)
     ]
     variants = {ABLATIONS: ablations.VARIANTS, SENSITIVITY: sensitivity.VARIANTS}
     for part, changes in variants.items():

@@ -33,6 +33,7 @@ ORDER = (
     "GMC", "RBF-SVM", "LinSVM", "LR", "k-NN", "RF", "XGBoost", "LightGBM", "MLP", "GAM", "EBM",
 )  # fmt: skip
 OURS = ("geomix", "geomix_paper", "geomix_linear")
+GLASS_BOX = ("geomix", "geomix_linear", "geomix_paper", "gam", "ebm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,7 @@ class Fitted:
     fit, total : time of the final fit, and of all with the search before it
     contributions : rows -> (n_rows, n_terms), what each term of the explanation adds to the score
         of the predicted class; None where the model is no sum over columns
+    terms : the columns of each term, by place; empty where they are the columns in order
     mixture : the geomix model itself, for its responsibilities
     on_train : the same model fitted on the training rows alone, as the recipe is; None where
         ``predict`` and ``after`` are that already
@@ -77,6 +79,7 @@ class Fitted:
     total: Span
     chosen: str
     contributions: Callable[[Any], Any] | None = None
+    terms: tuple[tuple[int, ...], ...] = ()
     mixture: GeometricMixture | None = None
     on_train: Score | None = None
 

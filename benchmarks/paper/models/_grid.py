@@ -51,6 +51,7 @@ class Search:
     predict: Callable[[Any, Any], Any] = most_probable
     paths: Callable[[Any], dict[str, OneRow]] = last_step
     contributions: Callable[[Any], Callable[[Any], Any]] | None = None
+    terms: Callable[[Any], tuple[tuple[int, ...], ...]] = lambda model: ()
 
 
 def search_and_fit(search: Search, split: Split, seed: int) -> Fitted:
@@ -68,6 +69,7 @@ def search_and_fit(search: Search, split: Split, seed: int) -> Fitted:
         total=total,
         chosen=" ".join(f"{key}={value}" for key, value in setting.items()),
         contributions=search.contributions and search.contributions(model),
+        terms=search.terms(model),
         on_train=Score(
             lambda X: search.predict(on_train, X),
             lambda X: softmax(log_probabilities(on_train.predict_proba(X)) / temperature),

@@ -39,5 +39,10 @@ def contributions(model: Any) -> Any:
     return terms
 
 
+def terms(model: Any) -> tuple[tuple[int, ...], ...]:
+    _, machine = (step for _, step in model.steps)
+    return tuple(tuple(map(int, columns)) for columns in machine.term_features_)
+
+
 def fit(split: Split, seed: int) -> Fitted:
-    return search_and_fit(Search(build, {}, contributions=contributions), split, seed)
+    return search_and_fit(Search(build, {}, contributions=contributions, terms=terms), split, seed)

@@ -86,5 +86,11 @@ def contributions(model: Any) -> Any:
     return lambda X: gam.terms(scaler.transform(X))
 
 
+def terms(model: Any) -> tuple[tuple[int, ...], ...]:
+    _, gam = (step for _, step in model.steps)
+    return tuple((int(column),) for column in np.flatnonzero(gam.kept_))
+
+
 def fit(split: Split, seed: int) -> Fitted:
-    return search_and_fit(Search(build, GRID, contributions=contributions), split, seed)
+    search = Search(build, GRID, contributions=contributions, terms=terms)
+    return search_and_fit(search, split, seed)
