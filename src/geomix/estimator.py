@@ -93,8 +93,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     ----------
     n_planes : "auto", "silhouette", int or dict, default="auto"
         Planes per class: a number for all classes, or a dict of class label to number.
-        "silhouette" takes the number of clusters with the best silhouette. "auto" tries one
-        plane and several, up to ``max_planes``, on held-out rows.
+        "silhouette" takes the number of clusters with the best silhouette, or one where one
+        Gaussian would reach it too. "auto" tries one plane and several, up to ``max_planes``, on
+        held-out rows.
     preset : {"readable", "accurate", "fast"}, default="readable"
         What the choice aims at: "readable", the simplest model within the noise, of linear or
         spline planes; "accurate", the lowest log-loss, with many planes, kernels and ensembles;

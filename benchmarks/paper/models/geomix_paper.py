@@ -1,4 +1,4 @@
-"""The paper's recipe to the letter: train teaches, validation chooses, stops and calibrates."""
+"""The paper's recipe: trained on train; validation rows choose, stop and calibrate."""
 
 from __future__ import annotations
 
