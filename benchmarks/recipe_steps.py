@@ -2,6 +2,7 @@
 
     python benchmarks/recipe_steps.py --label NAME [--sets a,b] [--seeds 10 20] [--output FILE]
     python benchmarks/recipe_steps.py                  # only the table, from what was measured
+    python benchmarks/recipe_steps.py --gaussians 260  # how many Gaussians get several planes
 
 Each run measures the recipe as the code has it and adds a line per set and seed under its label,
 so that labels compare states of the code. The splits are those of ``benchmarks/paper``: 60 % of the
@@ -25,6 +26,9 @@ from threadpoolctl import threadpool_limits
 from timing import now, since
 
 from geomix import GeometricMixtureClassifier, datasets
+from geomix.training.plane_counts import find_clusters
+from geomix.training.rows import Rows
+from geomix.training.settings import Settings
 
 OUTPUT = Path(__file__).resolve().parent / "results" / "recipe_steps.csv"
 METRICS = (
@@ -40,7 +44,11 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(datasets.NAMES), metavar="A,B")
     parser.add_argument("--seeds", type=int, nargs=2, default=(10, 20), metavar=("FROM", "TO"))
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    parser.add_argument("--gaussians", type=int, default=0, metavar="N")
     options = parser.parse_args()
+    if options.gaussians:
+        print(f"{split_gaussians(options.gaussians)} of {options.gaussians} got several planes.")
+        return
     if options.label:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -69,6 +77,19 @@ def measured(name: str, seed: int) -> list[Any]:
         model.planes.n_planes, model.lift.kind, clf.n_iter_, f"{kept.sharpness:.3f}",
         f"{model.temperature:.4f}", f"{spent.cpu:.3f}",
     ]  # fmt: skip
+
+
+def split_gaussians(n_classes: int) -> int:
+    """Classes drawn from one Gaussian, round or long, that get more than one plane."""
+    rng, n_split = np.random.default_rng(0), 0
+    for place in range(n_classes):
+        n_columns, n_rows = (1, 2, 5)[place % 3], (40, 100, 150)[place // 3 % 3]
+        longest, most = (1.0, 6.0)[place // 2 % 2], (4, 12)[place % 2]
+        X = rng.standard_normal((n_rows, n_columns)) * np.linspace(longest, 1.0, n_columns)
+        rows = Rows(X, np.zeros(n_rows, dtype=np.intp), np.ones(n_rows))
+        settings = Settings(n_planes="silhouette", max_planes=most)
+        n_split += int(find_clusters(rows, 1, None, settings, place).planes_per_class[0] > 1)
+    return n_split
 
 
 def summary(lines: list[dict[str, str]], metric: str) -> str:
