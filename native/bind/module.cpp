@@ -44,6 +44,7 @@ NB_MODULE(_native, m)
     bind_rows(m);
     bind_adam(m);
     bind_row_reader(m);
+    bind_frame_reader(m);
     bind_prediction(m);
     bind_clustering(m);
     m.def(

@@ -24,10 +24,11 @@ bool whole_number(long long whole, double& to)
     return -LARGEST_EXACT <= whole && whole <= LARGEST_EXACT;
 }
 
-// NumPy's float64 and int64, of which the rows of a pandas frame are made.
+// NumPy's float64, int64 and bool, of which the rows of a pandas frame are made.
 bool encode_scalar(PyObject* cell, double& to)
 {
     if (Py_TYPE(cell) == &PyDoubleArrType_Type) return to = PyArrayScalar_VAL(cell, Double), true;
+    if (Py_TYPE(cell) == &PyBoolArrType_Type) return to = PyArrayScalar_VAL(cell, Bool), true;
     if (Py_TYPE(cell) != &PyInt64ArrType_Type) return false;
     return whole_number(PyArrayScalar_VAL(cell, Int64), to);
 }
@@ -201,7 +202,14 @@ void bind_row_reader(nb::module_& m)
                  const auto n_cells = static_cast<Index>(columns.size());
                  new (self) RowReader(std::move(columns), outputs_from(column_of, shows, n_cells),
                                       std::move(slow));
-             });
+             })
+        .def(
+            "encode",
+            [](const RowReader& self, nb::handle row, InOut to) {
+                need(length(to) == self.n_cells(), "`to` needs one number for each cell.");
+                return self.encode(row.ptr(), to.data());
+            },
+            nb::arg("row"), nb::arg("to").noconvert());
 }
 
 }  // namespace geomix

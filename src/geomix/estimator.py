@@ -560,7 +560,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         model = self.model_
         if _stays_on_device(X):
             return array_api.answer(model, what, X)
-        return model.answer(what, read_rows(self, X, reset=False, schema=model.schema))
+        rows = read_rows(self, X, reset=False, schema=model.schema, fill=model.fill)
+        return model.answer(what, rows)
 
     def _fitted_model(self, attribute: str) -> GeometricMixture:
         if not hasattr(self, "model_"):

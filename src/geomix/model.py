@@ -29,7 +29,7 @@ from geomix.table.known_rows import known_rows
 from geomix.table.one_hot import Expand
 from geomix.table.printing import Facts, shortened, some
 from geomix.table.row_views import all_rows, blocks
-from geomix.table.schema import Schema, numeric_schema
+from geomix.table.schema import Fill, Schema, numeric_schema
 
 if TYPE_CHECKING:
     from geomix.explain.drift import Drift
@@ -561,7 +561,12 @@ class GeometricMixture:
         return Facts(title, tuple(facts))
 
     def _rows(self, X: Any) -> Any:
-        return known_rows(self._schema, X)
+        return known_rows(self._schema, X, self.fill)
+
+    @cached_property
+    def fill(self) -> Fill | None:
+        """Reads frames in native code: see ``Schema.encode``; None with the NumPy kernel."""
+        return kernel.fill(self._schema)
 
     @cached_property
     def _schema(self) -> Schema:
@@ -576,5 +581,5 @@ class GeometricMixture:
         return self.feature_map, self.planes, self.sharpness, self.temperature
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_predictor", "_schema")
+        cached = ("_predictor", "_schema", "fill")
         return {name: value for name, value in self.__dict__.items() if name not in cached}

@@ -37,6 +37,7 @@ from geomix.core.predictors import (
 from geomix.core.row_sums import NumpyRows, Sums
 from geomix.core.spline import Binned, SplineLift
 from geomix.table.row_views import blocks, is_dense
+from geomix.table.schema import Fill, Schema
 
 if TYPE_CHECKING:
     from geomix.core.native import NativeRows
@@ -73,6 +74,7 @@ __all__ = [
     "calm_curves",
     "compressed",
     "cross_entropy",
+    "fill",
     "in_basis",
     "is_native",
     "kmeans",
@@ -251,6 +253,14 @@ def compressed(Phi: Matrix) -> FloatArray | None:
 def in_basis(Phi: Any, basis: FloatArray) -> FloatArray:
     """Rows of float32 features in the coordinates of ``basis``, (n_rows, rank)."""
     return native.projected(Phi, basis)
+
+
+# --- frames ---
+
+
+def fill(schema: Schema) -> Fill | None:
+    """Reads frames by a schema: see ``Schema.encode``."""
+    return native.FrameFill(schema) if is_native else None
 
 
 # --- predictions ---

@@ -8,7 +8,7 @@ extension takes contiguous arrays of one type, and a spline lift part by part.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,10 +28,18 @@ from geomix.core.planes import Planes
 from geomix.core.predictors import CellReader, Predictor, RowExplanation, Scorer
 from geomix.core.spline import Binned, SplineLift
 from geomix.core.spline_parts import CurvePart, LevelPart
+from geomix.table.frames import kind_of
 from geomix.table.row_views import blocks
+from geomix.table.schema import Schema
 
 # The CPU level in use: "scalar", "avx2" or "avx512".
 simd: str = _native.simd()
+
+# A row of a pandas frame costs 25 us, all columns of a frame cost 1,000.
+FEW_PANDAS_ROWS = 16
+# Kinds of columns that are not refused for numbers and for categories.
+NUMBER_KINDS = ("numbers", "integers", "objects")
+CATEGORY_KINDS = (*NUMBER_KINDS, "text", "categories")
 
 
 @contextmanager
@@ -209,6 +217,54 @@ def binned(lift: SplineLift, X: Any) -> Binned:
     return Binned(codes, lift)
 
 
+# --- frames ---
+
+
+class FrameFill:
+    """Reads the columns of frames that need no second look: a ``Fill`` of ``Schema.encode``.
+
+    polars and Arrow share their buffers. Of pandas, whose columns cost more than their cells where
+    rows are few, rows are read cell by cell.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._all = range(len(schema))
+        self._kinds = [CATEGORY_KINDS if yes else NUMBER_KINDS for yes in schema.is_category]
+        self._of_rows = _row_reader(CellReader(schema, None))
+        self._of_frames = _native.FrameReader(*_levels(schema))
+
+    def __call__(self, X: Any, found: list[tuple[Any, Any]], rows: FloatArray) -> Iterable[int]:
+        if len(rows) == 0:
+            return self._all
+        if hasattr(X, "iloc"):
+            few = len(rows) <= FEW_PANDAS_ROWS
+            return () if few and self._reads_cells(X, found, rows) else self._all
+        if hasattr(X, "__arrow_c_stream__"):
+            return self._of_frames.fill(X.__arrow_c_stream__(), rows)
+        return self._all
+
+    def _reads_cells(self, X: Any, found: list[tuple[Any, Any]], rows: FloatArray) -> bool:
+        # The type of a column may be one to refuse whatever its cells are, such as missing dates.
+        if any(
+            kind_of(dtype) not in kinds
+            for kinds, (_, dtype) in zip(self._kinds, found, strict=True)
+        ):
+            return False
+        for i, to in enumerate(rows):
+            cells = X.iloc[i]
+            # Cells of one type have been converted to it, and may have lost digits.
+            if cells.dtype != object or not self._of_rows.encode(cells.tolist(), to):
+                return False
+        return True
+
+
+def _levels(schema: Schema) -> tuple[tuple[dict[Any, float] | None, ...], FloatArray]:
+    """Of each column the codes by level, None for a number; and the code of unseen levels."""
+    columns = schema.columns
+    codes = tuple(column.code_of if column.kind == "category" else None for column in columns)
+    return codes, np.array([column.unseen for column in columns])
+
+
 # --- predictions ---
 
 
@@ -245,12 +301,10 @@ def scorer(
 
 def _row_reader(reader: CellReader) -> Any:
     """Plain cells in native code; ``reader`` itself reads all others, and raises the errors."""
-    columns = reader.schema.columns
     none = np.empty(0, dtype=np.int64)
     return _native.RowReader(
-        tuple(sys.intern(column.name) for column in columns),  # the names in most dicts are
-        tuple(column.code_of if column.kind == "category" else None for column in columns),
-        np.array([column.unseen for column in columns]),
+        tuple(map(sys.intern, reader.schema.names)),  # as the names in most dicts are
+        *_levels(reader.schema),
         none if reader.expand is None else _codes(reader.expand.column_of),
         none if reader.expand is None else _codes(reader.expand.shows),
         reader,

@@ -43,10 +43,12 @@ def names_and_types(X: Any) -> list[tuple[Any, Any]]:
     """(name, type) of every column of an array, a frame or an Arrow table."""
     if isinstance(X, np.ndarray):
         return [(f"x{j}", X.dtype) for j in range(X.shape[1])] if X.ndim == 2 else []
-    if hasattr(X, "schema") and hasattr(X.schema, "types"):
-        return list(zip(X.schema.names, X.schema.types, strict=True))
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        return list(zip(X.columns, X.dtypes, strict=True))
+    schema: Any = None if hasattr(X, "iloc") else getattr(X, "schema", None)
+    if hasattr(schema, "types"):
+        return list(zip(schema.names, schema.types, strict=True))
+    columns, dtypes = getattr(X, "columns", None), getattr(X, "dtypes", None)  # made at every call
+    if columns is not None and dtypes is not None:
+        return list(zip(list(columns), list(dtypes), strict=True))
     return []
 
 
@@ -147,6 +149,8 @@ def as_column(values: Any, name: str) -> Any:
 
 def is_frame(X: Any) -> bool:
     """Whether X has named columns with a type each."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return len(X.columns) > 0  # pandas makes a new list of the types at every call
     return not isinstance(X, np.ndarray) and bool(names_and_types(X))
 
 

@@ -14,19 +14,22 @@ from __future__ import annotations
 import contextlib
 import reprlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.errors import SchemaError
 from geomix.table.columns import Labels, is_missing, label_column, number_column, plain_label
-from geomix.table.frames import check_names_unique, is_frame, names_and_types, names_differ
+from geomix.table.frames import check_names_unique, names_and_types, names_differ
 
 NEVER_SEEN = -1.0
+
+# (frame, names and types of its columns, rows to fill) -> positions of the columns left to read
+Fill: TypeAlias = Callable[[Any, list[tuple[Any, Any]], FloatArray], Iterable[int]]
 
 
 @dataclass(frozen=True)
@@ -121,12 +124,16 @@ class Schema:
     def has_categories(self) -> bool:
         return bool(self.is_category.any())
 
-    def encode(self, X: Any) -> FloatArray:
-        """A frame or an array of raw cells as numbers and codes, (n_rows, n_columns) float64."""
+    def encode(self, X: Any, fill: Fill | None = None) -> FloatArray:
+        """A frame or an array of raw cells as numbers and codes, (n_rows, n_columns) float64.
+
+        fill : reads the columns that it can into the rows, and returns the positions of the others
+        """
         X = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
         found = self._matched(X)
         rows = np.empty((X.shape[0], len(self)))
-        for j, (column, (_, dtype)) in enumerate(zip(self.columns, found, strict=True)):
+        for j in range(len(self)) if fill is None else fill(X, found, rows):
+            column, (_, dtype) = self.columns[j], found[j]
             if column.kind == "number":
                 rows[:, j] = number_column(X, j, column.name, dtype)
             else:
@@ -159,7 +166,7 @@ class Schema:
 
     def _matched(self, X: Any) -> list[tuple[Any, Any]]:
         found = names_and_types(X)
-        if is_frame(X):
+        if found and not isinstance(X, np.ndarray):
             self.check_names([name for name, _ in found])
         if len(found) != len(self):
             raise self.wrong_shape(X)
