@@ -8,7 +8,8 @@ when it runs. They only connect parts: ``geomix.tablefile`` reads the rows, the 
     fit over fit_in_memory, fit_streaming, summary train a model, in memory or out of core
     predict over predictions                       predicted labels and probabilities for a file
     evaluate over metrics                          accuracy, log-loss and others on labelled rows
-    explain, rules, counterfactual, drift, report  explain a model; inputs loads model and rows
+    explain, rules, counterfactual, drift, report  explain a model; inputs loads model and rows,
+                                                   of large files an even row_sample
     info, verify, export                           model files, and other formats
     bench, demo, completion                        benchmarks, a demonstration, shell completion
 """

@@ -44,22 +44,45 @@ def add(commands: Any) -> None:
 
 
 def run(args: Any) -> int:
-    from geomix.command.inputs import read_rows
-    from geomix.explain.drift import cell_counts, compare, compare_counts
+    from geomix.explain.drift import compare_counts, with_columns
 
     model = options.load_model(args.model)
-    X_new, _ = read_rows(args, model, args.data)
-    X_reference = None
-    if args.reference is not None:
-        X_reference, _ = read_rows(args, model, args.reference)
+    new, new_rows = _counts_and_rows(args, model, args.data)
+    rows = []
+    if args.reference is None:
+        reference = _training_counts(args, model)
+    else:
+        reference, reference_rows = _counts_and_rows(args, model, args.reference)
+        rows = [reference_rows, new_rows]
     with exit_code_for_bad_values(DATA):
-        if X_reference is None:
-            found = compare_counts(model, _training_counts(args, model), cell_counts(model, X_new))
-        else:
-            found = compare(model, X_reference, X_new)
+        found = compare_counts(model, reference, new)
+        if rows:
+            found = with_columns(found, model, *(one.X for one in rows))
     result = DriftResult(found, args.level, args.least_change)
-    options.print_result(args, result)
+    options.print_result(args, result, _basis(rows))
     return int(result.is_drift)
+
+
+def _counts_and_rows(args: Any, model: Any, path: Any) -> tuple[Any, Any]:
+    """Rows of a file by plane, all of them counted; and an even sample of the rows."""
+    from geomix.command.inputs import blocks_of_rows
+    from geomix.command.row_sample import EvenSample, sample_size
+    from geomix.explain.drift import cell_counts
+
+    counts, sample = None, EvenSample(sample_size(len(model.columns)))
+    for rows in blocks_of_rows(args, model, path):
+        with exit_code_for_bad_values(DATA):
+            found = cell_counts(model, rows.X)
+        counts = found if counts is None else counts + found
+        sample.add(rows)
+    return counts, sample.rows()
+
+
+def _basis(rows: Any) -> str | None:
+    parts = [f"{one.X.num_rows:,} of {one.n_total:,}" for one in rows if one.basis is not None]
+    if not parts:
+        return None
+    return f"planes from all rows; columns from {' and '.join(parts)} rows, drawn evenly"
 
 
 def _p_value(p: float) -> str:

@@ -41,12 +41,15 @@ def add(commands: Any) -> None:
 def run(args: Any) -> int:
     from geomix.command.inputs import model_and_rows, read_one_row
 
+    basis = None
     if args.row is None:
         if args.label is not None or args.against is not None:
             raise usage_error("--label and --against need --row")
-        model, X, y = model_and_rows(args)
+        model, rows = model_and_rows(args)
+        basis = None if rows is None else rows.basis
         with exit_code_for_bad_values(USAGE):
-            explanation = model.explain_global(X, y)
+            given = () if rows is None else (rows.X, rows.y)
+            explanation = model.explain_global(*given)
     else:
         if args.data is None:
             raise usage_error("--row needs a file of rows")
@@ -54,5 +57,5 @@ def run(args: Any) -> int:
         row = read_one_row(args, model)
         with exit_code_for_bad_values(USAGE):
             explanation = model.explain_local(row, label=args.label, against=args.against)
-    options.print_result(args, explanation)
+    options.print_result(args, explanation, basis)
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,7 +13,7 @@ from geomix.core.calibration import brier_score, negative_log_likelihood, reliab
 from geomix.errors import TableFileError
 from geomix.table.labels import label_codes
 from geomix.tablefile import open_table
-from geomix.tablefile.alignment import AlignedRows, Alignment, align
+from geomix.tablefile.alignment import Alignment, align
 
 
 @dataclass(frozen=True)
@@ -64,21 +63,6 @@ def row_metrics(model: Any, X: Any, y: Any, weight: FloatArray | None) -> Metric
     sums = MetricSums(model)
     sums.add(model.predict_proba(X), label_codes(y, model.classes), weight)
     return sums.metrics()
-
-
-def read_all_rows(alignment: Alignment, target: str | None = None) -> tuple[Any, Any]:
-    """All rows of a file as an Arrow table, and their labels if ``target`` is given."""
-    import pyarrow
-
-    parts: list[AlignedRows] = list(_filled(alignment.rows(target=target)))
-    if not parts:
-        raise TableFileError(f"{alignment.table.name}: no rows.")
-    X = pyarrow.concat_tables([rows.X for rows in parts]).unify_dictionaries()
-    return X, np.concatenate([rows.labels for rows in parts]) if target else None
-
-
-def _filled(parts: Iterator[AlignedRows]) -> Iterator[AlignedRows]:
-    return (rows for rows in parts if rows.block.n_rows)
 
 
 @dataclass

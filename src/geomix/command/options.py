@@ -165,12 +165,15 @@ def print_json(facts: Any) -> None:
     print(json.dumps(plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_result(arguments: Any, facts: Any) -> None:
-    """Print a result as JSON or as text."""
+def print_result(arguments: Any, facts: Any, basis: str | None = None) -> None:
+    """Print a result as JSON or as text.
+
+    basis : which rows the figures are from, where they are not from all rows
+    """
     if arguments.json:
-        print_json(facts.to_dict())
+        print_json(facts.to_dict() | ({} if basis is None else {"basis": basis}))
     else:
-        print(facts)
+        print(facts if basis is None else f"{facts}\n({basis})")
 
 
 def row_number(text: str) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from geomix.command import options
 from geomix.command.exit_codes import DATA, exit_code_for_bad_values
+from geomix.command.messages import note
 
 EXAMPLES = """\
   geomix report m.geomix test.csv --target y -o report.html
@@ -29,12 +30,23 @@ def add(commands: Any) -> None:
 
 def run(args: Any) -> int:
     from geomix.command.inputs import read_rows
+    from geomix.report import report
 
     options.check_output_is_no_input(args.output, args.data, args.new, args.model)
     options.check_writable(args.output)
     model = options.load_model(args.model)
-    X, y = read_rows(args, model, args.data, args.target)
-    X_new = None if args.new is None else read_rows(args, model, args.new)[0]
+    rows = read_rows(args, model, args.data, args.target)
+    new = None if args.new is None else read_rows(args, model, args.new)
+    note(args, [f"{args.data}: {rows.basis}"] if rows.basis else [])
+    note(args, [f"{args.new}: {new.basis}"] if new is not None and new.basis else [])
     with exit_code_for_bad_values(DATA):
-        model.report(X, y, args.output, X_new=X_new, title=args.title)
+        report(
+            model,
+            rows.X,
+            rows.y,
+            args.output,
+            X_new=None if new is None else new.X,
+            title=args.title,
+            n_total=rows.n_total,
+        )
     return 0

@@ -42,15 +42,15 @@ def add(commands: Any) -> None:
 def run(args: Any) -> int:
     from geomix.command.inputs import model_and_rows
 
-    model, X, y = model_and_rows(args)
+    model, rows = model_and_rows(args)
     with exit_code_for_bad_values(USAGE):
         found = model.rules(
-            X,
-            y,
+            rows.X,
+            rows.y,
             class_=args.class_,
             purity=args.purity,
             max_terms=args.max_terms,
             digits=args.digits,
         )
-    options.print_result(args, found)
+    options.print_result(args, found, rows.basis)
     return 0

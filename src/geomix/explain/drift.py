@@ -160,8 +160,13 @@ def _counts(model: GeometricMixture, encoded: FloatArray) -> CellCounts:
 
 def compare(model: GeometricMixture, X_reference: Any, X_new: Any) -> Drift:
     """Drift from ``X_reference`` to ``X_new``, in the model's planes and columns."""
+    counts = [cell_counts(model, X) for X in (X_reference, X_new)]
+    return with_columns(compare_counts(model, *counts), model, X_reference, X_new)
+
+
+def with_columns(found: Drift, model: GeometricMixture, X_reference: Any, X_new: Any) -> Drift:
+    """``found`` with the drift of each column, from rows of both tables."""
     tables = [encoded_rows(model, X) for X in (X_reference, X_new)]
-    found = compare_counts(model, *(_counts(model, encoded) for encoded in tables))
     return replace(found, columns=column_drift(model, *tables))
 
 

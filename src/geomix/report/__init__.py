@@ -45,6 +45,7 @@ def report(model: GeometricMixture, X: Any, y: Any, path: Any, **options: Any) -
     n_counterfactuals : of how many of those the nearest row of another class is computed, at most;
         with many classes of fewer
     ignore : numbers of findings not to report
+    n_total : rows of the table that ``X`` was drawn from, evenly; None: ``X`` is all of it
 
     Examples
     --------
@@ -71,6 +72,7 @@ def report_html(
     n_rows: int = 48,
     n_counterfactuals: int = 24,
     ignore: Iterable[str] = (),
+    n_total: int | None = None,
 ) -> str:
     """The report as a text; see ``report``."""
     for name, value in {"n_rows": n_rows, "n_counterfactuals": n_counterfactuals}.items():
@@ -85,6 +87,7 @@ def report_html(
         n_rows=n_rows,
         n_counterfactuals=n_counterfactuals,
         ignore=ignore,
+        n_total=n_total,
     )
     live = shown.pop("live")
     is_small = len(embedded_json(live["model"])) <= LARGEST_MODEL

@@ -62,6 +62,7 @@ def facts(
     n_rows: int,
     n_counterfactuals: int,
     ignore: Any,
+    n_total: int | None,
 ) -> dict[str, Any]:
     """The whole report as plain values; ``live`` is what the page's JavaScript works with."""
     asked = ask(model, X, y)
@@ -69,15 +70,17 @@ def facts(
     found = effects(model, asked.some_rows[0])
     quality = evaluate(asked.P, asked.predicted, asked.y)
     reach = _reach(asked)
+    n_total = len(asked.y) if n_total is None else n_total
     return {
         "title": title,
         "version": __version__,
         "n_rows": len(asked.y),
+        "n_total": n_total,
         "n_some": len(asked.some),
         "lift": model.lift.kind,
         "summary": summary(model, found, explanation, quality, float(asked.P.max(axis=1).mean())),
         "check": check_table(X, model.classes[asked.y], _categories(model)),
-        "was_trained_on_as_many": (model.training or {}).get("n_rows") == len(asked.y),
+        "was_trained_on_as_many": (model.training or {}).get("n_rows") == n_total,
         "about": _about(model),
         "choice": (model.training or {}).get("choice"),
         "choice_headings": HEADINGS,
