@@ -28,6 +28,7 @@ from geomix import (
     InvalidParameterError,
     SchemaError,
 )
+from geomix.search import splits
 from geomix.table import labels
 from geomix.training import data_checks, many_classes
 
@@ -306,6 +307,16 @@ def test_as_many_classes_as_rows_are_quick_and_warned_of(rng):  # A27
     assert time.process_time() - start < 2.0  # of the processor, which others may share
     assert any("classes (200) is greater than 50 %" in str(one.message) for one in caught)
     assert clf.n_planes_.tolist() == [1] * 200
+
+
+@pytest.mark.filterwarnings("ignore::geomix.DataQualityWarning")
+def test_a_sample_of_very_many_small_classes_has_a_row_of_each(rng, monkeypatch):  # A27
+    """Their shares of a rung round to no row at all; 10,000 classes of three rows ended so."""
+    monkeypatch.setattr(splits, "ROWS_PER_RUNG", (200,))
+    y = np.repeat(np.arange(400), 3)
+    X = rng.standard_normal((len(y), 2)) + y[:, None]
+    clf = GeometricMixtureClassifier(1, lift="linear", max_iter=2, random_state=0).fit(X, y)
+    assert len(clf.classes_) == 400
 
 
 @pytest.mark.kernel
