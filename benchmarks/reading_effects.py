@@ -174,8 +174,8 @@ def pictures(options: Any) -> list[str]:
     header = ("table", "training rows", "geomix: turns per curve", "EBM: turns per curve")
     return [
         "Default settings of both, the same training rows, drawn by the same function "
-        "([page](reading/index.html)). Bands are 90 % for geomix and one standard deviation of "
-        "the bagged models for EBM. A turn is a change between rising and falling; the mean is "
+        "(all of them: `reading/index.html`). Bands are 90 % for geomix and one standard deviation "
+        "of the bagged models for EBM. A turn is a change between rising and falling; the mean is "
         "over columns of numbers.",
         "",
         *table(header, body),

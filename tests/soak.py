@@ -2,13 +2,16 @@
 
     python tests/soak.py --seconds 60 --workers 8 --kills 100 --worker-kills 5 --output soak.md
 
-    threads   threads score while others fit, save and load the same model
-    prefork   worker processes, by fork and by spawn, predict with one model
-    kills     kill -9 at a random moment of fit, predict and save: no file is half written
-    files     differing schemas, a class in the last file only, a full scratch disk
-    dask      kill -9 of a worker at a random pass of a fit: the model is the same to the bit
+    threads             threads score while others fit, save and load the same model
+    prefork             worker processes, by fork and by spawn, predict with one model
+    kill fit            kill -9 at a random moment of the command: no file is half written
+    kill predict        the same
+    kill save           the same, while a model is saved over and over
+    files               differing schemas, a class in the last file only, a full scratch disk
+    kill Dask workers   kill -9 of one at a random pass of a fit: the model is the same to the bit
 
-`--parts kills,files` runs some of them. The exit code is 1 if anything went wrong.
+`--parts "kill save,files"` runs some of them; `--output` keeps the last counts of every part.
+The exit code is 1 if anything went wrong.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import functools
 import multiprocessing
 import os
 import random
@@ -124,48 +128,44 @@ def _set(name, value):
 
 
 def _saves(model, path):
-    for _ in range(200):
+    for _ in range(5):
         model.save(path)
 
 
-def soak_kills(args, folder):
+def soak_kills(name, args, folder):
     """Children are forked, so that no kill is spent on the start of Python."""
     X, y = table(2000)
     rows, path, out = folder / "rows.csv", folder / "model.geomix", folder / "out.geomix"
     X.assign(y=y).to_csv(rows, index=False)
     GeometricMixtureClassifier(**FIXED).fit(X, y).save(path)
     answers, counts, rng = folder / "answers.csv", collections.Counter(), random.Random(0)
-    start = multiprocessing.get_context("fork").Process
     fit = ["fit", rows, "--target", "y", "--output", out, "--force", "--quiet"]
     fit += [word for one in FIXED.items() if one[0] != "random_state" for word in _set(*one)]
-    commands = {
+    predict = ["predict", path, rows, "--output", answers, "--force"]
+    work, given, target = {
         "fit": (_runs_command, (fit,), out),
-        "predict": (
-            _runs_command,
-            (["predict", path, rows, "--output", answers, "--force"],),
-            answers,
-        ),
+        "predict": (_runs_command, (predict,), answers),
         "save": (_saves, (geomix.load(path), out), out),
-    }
-    for name, (work, given, target) in commands.items():
-        began = time.monotonic()
-        undisturbed = start(target=work, args=given)
-        undisturbed.start()
-        undisturbed.join()
-        if undisturbed.exitcode:
-            raise SystemExit(f"{name} ended with exit code {undisturbed.exitcode}.")
-        took = time.monotonic() - began
-        while counts[f"kills of {name}"] < args.kills:
-            if rng.random() < 0.5:
-                target.unlink(missing_ok=True)  # often there is no file before
-            child = start(target=work, args=given)
-            child.start()
-            time.sleep(rng.uniform(0.0, took))
-            child.kill()
-            child.join()
-            counts[f"kills of {name}"] += child.exitcode == -signal.SIGKILL
-            counts["wrong"] += child.exitcode not in (0, -signal.SIGKILL)
-            counts["wrong"] += not _is_whole(target, len(X))
+    }[name]
+    start = multiprocessing.get_context("fork").Process
+    began = time.monotonic()
+    undisturbed = start(target=work, args=given)
+    undisturbed.start()
+    undisturbed.join()
+    if undisturbed.exitcode:
+        raise SystemExit(f"{name} ended with exit code {undisturbed.exitcode}.")
+    took = time.monotonic() - began
+    while counts["kills"] < args.kills:
+        if rng.random() < 0.5:
+            target.unlink(missing_ok=True)  # often there is no file before
+        child = start(target=work, args=given)
+        child.start()
+        time.sleep(rng.uniform(0.0, took))
+        child.kill()
+        child.join()
+        counts["kills"] += child.exitcode == -signal.SIGKILL
+        counts["wrong"] += child.exitcode not in (0, -signal.SIGKILL)
+        counts["wrong"] += not _is_whole(target, len(X))
     return counts
 
 
@@ -267,9 +267,11 @@ def soak_dask(args, folder):
 PARTS = {
     "threads": soak_threads,
     "prefork": soak_prefork,
-    "kills": soak_kills,
+    "kill fit": functools.partial(soak_kills, "fit"),
+    "kill predict": functools.partial(soak_kills, "predict"),
+    "kill save": functools.partial(soak_kills, "save"),
     "files": soak_files,
-    "dask": soak_dask,
+    "kill Dask workers": soak_dask,
 }
 
 
@@ -283,7 +285,7 @@ def main():
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    n_wrong, lines = 0, ["| part | counts | wrong |", "|---|---|---:|"]
+    n_wrong = 0
     for name in args.parts.split(","):
         with tempfile.TemporaryDirectory() as folder:
             counts = PARTS[name](args, Path(folder))
@@ -291,10 +293,17 @@ def main():
         n_wrong += wrong
         told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
         print(f"{name}: {told}; {wrong} wrong", flush=True)
-        lines.append(f"| {name} | {told} | {wrong} |")
-    if args.output:
-        args.output.write_text("\n".join(lines) + "\n")
+        if args.output:
+            _write(args.output, name, f"| {name} | {told} | {wrong} |")
     sys.exit(n_wrong > 0)
+
+
+def _write(path, name, line):
+    """The line of one part into the table of all; those of other runs are kept."""
+    lines = path.read_text().splitlines()[2:] if path.exists() else []
+    kept = {one.split(" | ")[0].removeprefix("| "): one for one in lines} | {name: line}
+    ordered = [kept[part] for part in PARTS if part in kept]
+    path.write_text("\n".join(["| part | counts | wrong |", "|---|---|---:|", *ordered, ""]))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ class Effect:
         level;  missing_share : of the missing cells
     density, density_edges : (B,), (B + 1,) histogram of a number
     importance, importance_lower, importance_upper : (n_curves,) mean absolute effect over the rows
+
     What needs rows is None without them. Spline models and levels know their shares without rows.
     """
 
