@@ -142,11 +142,6 @@ def _read_columns(X: Any, declared: BoolArray) -> list[FloatArray | Labels]:
     return columns
 
 
-def _learnt_columns(estimator: Any, X: Any) -> list[FloatArray | Labels]:
-    wanted = getattr(estimator, "categorical_features", None)
-    return _read_columns(X, declared_categories(wanted, X))
-
-
 def _encoded(schema: Schema | None, X: Any, fill: Fill | None) -> FloatArray:
     if schema is None:
         schema = numeric_schema(tuple(str(name) for name, _ in names_and_types(X)))
