@@ -1,10 +1,11 @@
-// Clustering, and the temperature of held-out scores.
+// Clustering, pairs of columns, and the temperature of held-out scores.
 #include <nanobind/stl/pair.h>
 
 #include "bind/arrays.h"
 #include "bind/module.h"
 #include "solvers/calibration.h"
 #include "solvers/kmeans.h"
+#include "solvers/pair_gains.h"
 
 namespace geomix {
 namespace {
@@ -74,6 +75,23 @@ Array1 silhouettes_of(In2<double> X, In2<Index> labels)
     return owned<Array1>(std::move(found), {n});
 }
 
+Array2 gains_of_pairs(In2<std::uint8_t> bins, In2<double> terms, Index n_bins)
+{
+    need(n_bins >= 1 && n_bins <= 256, "n_bins is out of range.");
+    need(length(terms) == width(bins) && width(terms) % 3 == 0,
+         "terms needs three numbers of each class for each row.");
+    for (std::size_t i = 0; i < bins.size(); ++i)
+        need(bins.data()[i] < n_bins, "A bin is out of range.");
+    const std::size_t n = bins.shape(0);
+    Vector gains(n * n);
+    {
+        nb::gil_scoped_release released;
+        pair_gains(bins.data(), terms.data(), length(bins), width(bins), width(terms) / 3, n_bins,
+                   gains.data());
+    }
+    return owned<Array2>(std::move(gains), {n, n});
+}
+
 }  // namespace
 
 void bind_clustering(nb::module_& m)
@@ -82,6 +100,8 @@ void bind_clustering(nb::module_& m)
     m.def("kmeans", &cluster);
     m.def("nearest", &nearest_centre);
     m.def("silhouettes", &silhouettes_of);
+    m.def("pair_gains", &gains_of_pairs, nb::arg("bins").noconvert(), nb::arg("terms").noconvert(),
+          nb::arg("n_bins"));
 }
 
 }  // namespace geomix

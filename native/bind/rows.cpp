@@ -9,8 +9,10 @@
 #include "bind/rows.h"
 #include "bind/spline.h"
 #include "rows/sparse_rows.h"
+#include "solvers/bounded_lbfgs.h"
 #include "solvers/lbfgs.h"
 #include "solvers/objective.h"
+#include "solvers/ordered.h"
 
 namespace geomix {
 namespace {
@@ -28,7 +30,8 @@ nb::tuple terms(const TrainingRows<R>& self, In2<double> weights, In1<double> bi
     {
         nb::gil_scoped_release released;
         Interrupt interrupt(python_was_interrupted);
-        finished = self.rows.terms(planes, total, interrupt);
+        typename R::Workspace workspace;
+        finished = self.rows.terms(planes, total, interrupt, workspace);
     }
     if (!finished) throw nb::python_error();
     const double* at = total.numbers.data();
@@ -77,6 +80,66 @@ const char* name_of(Progress progress)
                                              : "stuck";
 }
 
+// The penalised objective over rows, of the flat planes.
+template <class R>
+class Penalised {
+  public:
+    Penalised(const TrainingRows<R>& rows, const In2<double>& weights, const In1<double>& biases,
+              const In1<Index>& class_start, double sharpness, double label_smoothing,
+              const In1<double>& coefficients, double shrink_to_mean)
+        : rows_(rows.rows), planes_(planes_from<typename R::Number>(weights, biases, class_start,
+                                                                    sharpness, label_smoothing)),
+          coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
+          relief_(shrink_to_mean), total_(length(biases), width(weights))
+    {
+        rows.fit_for(planes_);
+        need(length(coefficients) == length(biases), "One coefficient for each plane is needed.");
+    }
+
+    bool operator()(const Vector& flat, double& value, Vector& gradient, Interrupt& interrupt)
+    {
+        planes_.assign(flat.data());
+        if (!rows_.terms(planes_, total_, interrupt, workspace_)) return false;
+        value = penalised(total_, flat.data(), coefficients_.data(),
+                          static_cast<Index>(coefficients_.size()), planes_.n_inputs,
+                          gradient.data());
+        value += shrinkage_term(relief_, flat.data(), coefficients_.data(), planes_.class_start,
+                                planes_.n_inputs, gradient.data());
+        return true;
+    }
+
+  private:
+    const R& rows_;
+    Planes<typename R::Number> planes_;
+    Vector coefficients_;
+    double relief_;
+    OwnedSums total_;
+    typename R::Workspace workspace_;
+};
+
+// At most `most` steps of a solver, until the status is not "moving"; with the value after each.
+template <class Solver, class Objective>
+std::pair<std::string, std::vector<double>> run_solver(Solver& solver, Index most,
+                                                       const Objective& objective)
+{
+    Progress progress = Progress::moving;
+    std::vector<double> values;
+    {
+        nb::gil_scoped_release released;
+        Interrupt interrupt(python_was_interrupted);
+        const auto with_interrupt = [&](const Vector& x, double& value, Vector& gradient) {
+            return objective(x, value, gradient, interrupt);
+        };
+        for (Index i = 0; i < most && progress == Progress::moving; ++i) {
+            progress = solver.step(with_interrupt);
+            if (progress == Progress::moving || progress == Progress::converged)
+                values.push_back(solver.value());
+        }
+    }
+    if (progress == Progress::interrupted) throw nb::python_error();
+    return {name_of(progress), std::move(values)};
+}
+
 template <class R>
 class Minimizer {
   public:
@@ -84,45 +147,22 @@ class Minimizer {
               In1<Index> class_start, double sharpness, double label_smoothing,
               In1<double> coefficients, double shrink_to_mean, double gradient_tol,
               double value_tol)
-        : rows_(rows.rows), planes_(planes_from<typename R::Number>(weights, biases, class_start,
-                                                                    sharpness, label_smoothing)),
-          coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
-          relief_(shrink_to_mean), total_(length(biases), width(weights)),
+        : objective_(rows, weights, biases, class_start, sharpness, label_smoothing, coefficients,
+                     shrink_to_mean),
           solver_(start(weights, biases), gradient_tol, value_tol)
     {
-        rows.fit_for(planes_);
-        need(length(coefficients) == length(biases), "One coefficient for each plane is needed.");
     }
 
     // "moving" or "converged" after a step, "optimal" or "stuck" where none was possible
     std::string step() { return run(1).first; }
 
-    // At most `most` steps, until the status is not "moving"; with the value after each.
     std::pair<std::string, std::vector<double>> run(Index most)
     {
-        Progress progress = Progress::moving;
-        std::vector<double> values;
-        {
-            nb::gil_scoped_release released;
-            Interrupt interrupt(python_was_interrupted);
-            const auto objective = [&](const Vector& x, double& value, Vector& gradient) {
-                planes_.assign(x.data());
-                if (!rows_.terms(planes_, total_, interrupt)) return false;
-                value = penalised(total_, x.data(), coefficients_.data(),
-                                  static_cast<Index>(coefficients_.size()), planes_.n_inputs,
-                                  gradient.data());
-                value += shrinkage_term(relief_, x.data(), coefficients_.data(),
-                                        planes_.class_start, planes_.n_inputs, gradient.data());
-                return true;
-            };
-            for (Index i = 0; i < most && progress == Progress::moving; ++i) {
-                progress = solver_.step(objective);
-                if (progress == Progress::moving || progress == Progress::converged)
-                    values.push_back(solver_.value());
-            }
-        }
-        if (progress == Progress::interrupted) throw nb::python_error();
-        return {name_of(progress), std::move(values)};
+        return run_solver(solver_, most,
+                          [this](const Vector& x, double& value, Vector& gradient,
+                                 Interrupt& interrupt) {
+                              return objective_(x, value, gradient, interrupt);
+                          });
     }
 
     Array1 vector() const { return owned<Array1>(Vector(solver_.x()), {solver_.x().size()}); }
@@ -136,12 +176,71 @@ class Minimizer {
         return all;
     }
 
-    const R& rows_;
-    Planes<typename R::Number> planes_;
-    Vector coefficients_;
-    double relief_;
-    OwnedSums total_;
+    Penalised<R> objective_;
     Lbfgs solver_;
+};
+
+// The same over planes whose weights keep an order.
+template <class R>
+class OrderedMinimizer {
+  public:
+    OrderedMinimizer(const TrainingRows<R>& rows, In2<double> weights, In1<double> biases,
+                     In1<Index> class_start, double sharpness, double label_smoothing,
+                     In1<double> coefficients, double shrink_to_mean, double gradient_tol,
+                     double value_tol, In1<Index> features, In2<std::uint8_t> sides,
+                     In1<double> start, In1<double> low, In1<double> high)
+        : objective_(rows, weights, biases, class_start, sharpness, label_smoothing, coefficients,
+                     shrink_to_mean),
+          order_(checked_order(length(weights), width(weights), features, sides)),
+          flat_(static_cast<std::size_t>(order_.n_flat())), flat_gradient_(flat_.size()),
+          solver_(checked(start), {checked(low), checked(high)}, gradient_tol, value_tol)
+    {
+    }
+
+    std::string step() { return run(1).first; }
+
+    std::pair<std::string, std::vector<double>> run(Index most)
+    {
+        return run_solver(solver_, most,
+                          [this](const Vector& x, double& value, Vector& gradient,
+                                 Interrupt& interrupt) {
+                              order_.planes_at(x, flat_);
+                              if (!objective_(flat_, value, flat_gradient_, interrupt))
+                                  return false;
+                              order_.gradient(x, flat_gradient_, gradient);
+                              return true;
+                          });
+    }
+
+    Array1 vector() const { return owned<Array1>(Vector(solver_.x()), {solver_.x().size()}); }
+    double value() const { return solver_.value(); }
+
+  private:
+    static Ordered checked_order(Index n_planes, Index n_inputs, const In1<Index>& features,
+                                 const In2<std::uint8_t>& sides)
+    {
+        need(length(sides) == n_planes && width(sides) == length(features),
+             "sides needs a number for each plane and ordered feature.");
+        for (Index k = 0; k < length(features); ++k)
+            need(features.data()[k] >= 0 && features.data()[k] < n_inputs,
+                 "An ordered feature is out of range.");
+        return {n_planes,
+                n_inputs,
+                {features.data(), features.data() + features.size()},
+                {sides.data(), sides.data() + sides.size()}};
+    }
+
+    Vector checked(const In1<double>& numbers) const
+    {
+        need(length(numbers) == order_.n_numbers(),
+             "start, low and high need a number for each weight, bias, t and g.");
+        return Vector(numbers.data(), numbers.data() + numbers.size());
+    }
+
+    Penalised<R> objective_;
+    Ordered order_;
+    Vector flat_, flat_gradient_;
+    BoundedLbfgs solver_;
 };
 
 template <class T>
@@ -179,7 +278,8 @@ void make_binned(TrainingRows<BinnedRows>* self, AnyCodes codes, const SplinePar
 }
 
 template <class R, class Make>
-void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name, Make make)
+void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name,
+               const char* ordered_name, Make make)
 {
     make(nb::class_<TrainingRows<R>>(m, rows_name))
         .def("terms", &terms<R>)
@@ -193,12 +293,22 @@ void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name
         .def("run", &Minimizer<R>::run)
         .def_prop_ro("vector", &Minimizer<R>::vector, nb::rv_policy::automatic)
         .def_prop_ro("value", &Minimizer<R>::value);
+    nb::class_<OrderedMinimizer<R>>(m, ordered_name)
+        .def(nb::init<const TrainingRows<R>&, In2<double>, In1<double>, In1<Index>, double, double,
+                      In1<double>, double, double, double, In1<Index>, In2<std::uint8_t>,
+                      In1<double>, In1<double>, In1<double>>(),
+             nb::keep_alive<1, 2>())
+        .def("step", &OrderedMinimizer<R>::step)
+        .def("run", &OrderedMinimizer<R>::run)
+        .def_prop_ro("vector", &OrderedMinimizer<R>::vector, nb::rv_policy::automatic)
+        .def_prop_ro("value", &OrderedMinimizer<R>::value);
 }
 
 template <class T>
-void bind_dense(nb::module_& m, const char* rows_name, const char* minimizer_name)
+void bind_dense(nb::module_& m, const char* rows_name, const char* minimizer_name,
+                const char* ordered_name)
 {
-    bind_kind<Rows<T>>(m, rows_name, minimizer_name, [](auto&& rows) -> auto& {
+    bind_kind<Rows<T>>(m, rows_name, minimizer_name, ordered_name, [](auto&& rows) -> auto& {
         return rows.def("__init__", &make_dense<T>, nb::arg("X").noconvert(),
                         nb::arg("y").noconvert(), nb::arg("weight").noconvert());
     });
@@ -208,15 +318,17 @@ void bind_dense(nb::module_& m, const char* rows_name, const char* minimizer_nam
 
 void bind_rows(nb::module_& m)
 {
-    bind_dense<double>(m, "Rows64", "Minimizer64");
-    bind_dense<float>(m, "Rows32", "Minimizer32");
-    bind_kind<SparseRows>(m, "SparseRows", "SparseMinimizer", [](auto&& rows) -> auto& {
+    bind_dense<double>(m, "Rows64", "Minimizer64", "OrderedMinimizer64");
+    bind_dense<float>(m, "Rows32", "Minimizer32", "OrderedMinimizer32");
+    bind_kind<SparseRows>(m, "SparseRows", "SparseMinimizer", "SparseOrderedMinimizer",
+                          [](auto&& rows) -> auto& {
         return rows.def("__init__", &make_sparse, nb::arg("data").noconvert(),
                         nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
                         nb::arg("shift").noconvert(), nb::arg("y").noconvert(),
                         nb::arg("weight").noconvert());
     });
-    bind_kind<BinnedRows>(m, "BinnedRows", "BinnedMinimizer", [](auto&& rows) -> auto& {
+    bind_kind<BinnedRows>(m, "BinnedRows", "BinnedMinimizer", "BinnedOrderedMinimizer",
+                          [](auto&& rows) -> auto& {
         return rows.def("__init__", &make_binned, nb::arg("codes").noconvert(), nb::arg("parts"),
                         nb::arg("y").noconvert(), nb::arg("weight").noconvert());
     });

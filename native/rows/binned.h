@@ -8,62 +8,51 @@
 // Scores are summed over the parts of a row in a fixed order, gradients over the rows in order.
 #pragma once
 
+#include "rows/spline_tables.h"
 #include "solvers/loss_terms.h"
 
 namespace geomix {
 namespace GEOMIX_LEVEL {
 
-typedef float Tile __attribute__((vector_size(4 * PLANES_IN_TILE)));
-typedef float LooseTile __attribute__((vector_size(4 * PLANES_IN_TILE), aligned(4), may_alias));
-
-GEOMIX_INLINE const LooseTile& tile_at(const float* numbers, Index i)
-{
-    return *reinterpret_cast<const LooseTile*>(numbers + i * PLANES_IN_TILE);
-}
-GEOMIX_INLINE LooseTile& tile_at(float* numbers, Index i)
-{
-    return *reinterpret_cast<LooseTile*>(numbers + i * PLANES_IN_TILE);
-}
-
 constexpr int PARTS_AT_ONCE = 6;
 
 // Adds N parts to the scores of a tile of planes: z [row][plane].
-template <class Code, int N>
-static void add_parts(const CodedRows& rows, const Index* first_bin, Index part,
+template <class Code, int W, int N>
+static void add_parts(const CodedRows& rows, const PartOfSpline* parts, Index part,
                       const float* tables, float* z)
 {
     const Code* code[N];
     const float* table[N];
     for (int k = 0; k < N; ++k) {
         code[k] = static_cast<const Code*>(rows.codes) + (part + k) * rows.stride;
-        table[k] = tables + first_bin[part + k] * PLANES_IN_TILE;
+        table[k] = tables + parts[part + k].first_bin * W;
     }
     const Index n_rows = rows.n_rows;
     for (Index i = 0; i < n_rows; ++i) {
-        Tile sum = tile_at(table[0], code[0][i]);
+        typename Tile<W>::Single sum = Tile<W>::at(table[0], code[0][i]);
 #pragma GCC unroll 6
-        for (int k = 1; k < N; ++k) sum = sum + tile_at(table[k], code[k][i]);
-        tile_at(z, i) = tile_at(z, i) + sum;
+        for (int k = 1; k < N; ++k) sum = sum + Tile<W>::at(table[k], code[k][i]);
+        Tile<W>::at(z, i) = Tile<W>::at(z, i) + sum;
     }
 }
 
 // Slopes [row][plane] added to the bins of N parts.
-template <class Code, int N>
-static void scatter_parts(const CodedRows& rows, const Index* first_bin, Index part,
+template <class Code, int W, int N>
+static void scatter_parts(const CodedRows& rows, const PartOfSpline* parts, Index part,
                           const float* slopes, float* tables)
 {
     const Code* code[N];
     float* table[N];
     for (int k = 0; k < N; ++k) {
         code[k] = static_cast<const Code*>(rows.codes) + (part + k) * rows.stride;
-        table[k] = tables + first_bin[part + k] * PLANES_IN_TILE;
+        table[k] = tables + parts[part + k].first_bin * W;
     }
     const Index n_rows = rows.n_rows;
     for (Index i = 0; i < n_rows; ++i) {
-        const Tile slope = tile_at(slopes, i);
+        const typename Tile<W>::Single slope = Tile<W>::at(slopes, i);
 #pragma GCC unroll 6
         for (int k = 0; k < N; ++k) {
-            LooseTile& to = tile_at(table[k], code[k][i]);
+            auto& to = Tile<W>::at(table[k], code[k][i]);
             to = to + slope;
         }
     }
@@ -88,30 +77,22 @@ GEOMIX_INLINE void by_parts(Index n_parts, F f)
     if (left == 1) f(part, Parts<1>());
 }
 
-template <class Code>
-static void add_all_parts(const CodedRows& rows, const SplineTables& tables, const float* numbers,
+template <class Code, int W>
+static void add_all_parts(const CodedRows& rows, const PartsOfSpline& lift, const float* numbers,
                           float* z)
 {
-    by_parts(tables.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
-        add_parts<Code, decltype(parts)::n>(rows, tables.first_bin, part, numbers, z);
+    by_parts(lift.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
+        add_parts<Code, W, decltype(parts)::n>(rows, lift.parts, part, numbers, z);
     });
 }
 
-template <class Code>
-static void scatter_all_parts(const CodedRows& rows, const SplineTables& tables,
+template <class Code, int W>
+static void scatter_all_parts(const CodedRows& rows, const PartsOfSpline& lift,
                               const float* slopes, float* numbers)
 {
-    by_parts(tables.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
-        scatter_parts<Code, decltype(parts)::n>(rows, tables.first_bin, part, slopes, numbers);
+    by_parts(lift.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
+        scatter_parts<Code, W, decltype(parts)::n>(rows, lift.parts, part, slopes, numbers);
     });
-}
-
-// f(first plane, how many) for each tile of planes.
-template <class F>
-GEOMIX_INLINE void each_tile(Index n_planes, F f)
-{
-    for (Index first = 0; first < n_planes; first += PLANES_IN_TILE)
-        f(first, n_planes - first < PLANES_IN_TILE ? n_planes - first : PLANES_IN_TILE);
 }
 
 // z [group][plane][lane] at the beginning of the scratch, with the room for a tile of all rows
@@ -122,22 +103,27 @@ static void coded_scores(const Problem<float>& problem, const SplineTables& tabl
     constexpr int n = lanes<float>;
     const Index n_planes = problem.n_planes, n_groups = padded(rows.n_rows, n) / n;
     float* z = scratch + terms_scratch(problem, n_groups);
-    each_tile(n_planes, [&](Index first, Index used) {
-        float bias[PLANES_IN_TILE] = {};
-        for (Index p = 0; p < used; ++p) bias[p] = problem.biases[first + p];
-        const Tile start = tile_at(bias, 0);
-        for (Index i = 0; i < n_groups * n; ++i) tile_at(z, i) = start;
-        const float* numbers = tables.numbers + first * tables.n_bins;
-        (rows.wide ? add_all_parts<uint16_t> : add_all_parts<uint8_t>)(rows, tables, numbers, z);
-        for (Index g = 0; g < n_groups; ++g) {
-            const float* row[n];
-            for (int i = 0; i < n; ++i) row[i] = z + (g * n + i) * PLANES_IN_TILE;
-            pack_group<float>(row, n, 1, used, scratch + (g * n_planes + first) * n);
-        }
+    by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
+        constexpr int W = decltype(width)::n;
+        each_tile<W>(n_planes, [&](Index first, Index used) {
+            float bias[W] = {};
+            for (Index p = 0; p < used; ++p) bias[p] = problem.biases[first + p];
+            const typename Tile<W>::Single start = Tile<W>::at(bias, 0);
+            for (Index i = 0; i < n_groups * n; ++i) Tile<W>::at(z, i) = start;
+            const float* numbers = tables.numbers + first * tables.lift.n_bins;
+            (rows.wide ? add_all_parts<uint16_t, W> : add_all_parts<uint8_t, W>)(rows, tables.lift,
+                                                                                 numbers, z);
+            for (Index g = 0; g < n_groups; ++g) {
+                const float* row[n];
+                for (int i = 0; i < n; ++i) row[i] = z + (g * n + i) * W;
+                pack_group<float>(row, n, 1, used, scratch + (g * n_planes + first) * n);
+            }
+        });
     });
 }
 
 // The slopes of a group, [plane][lane], as rows of a tile.
+template <int W>
 GEOMIX_INLINE void unpack_slopes(const float* slopes, Index used, float* tile)
 {
     constexpr int n = lanes<float>;
@@ -146,11 +132,10 @@ GEOMIX_INLINE void unpack_slopes(const float* slopes, Index used, float* tile)
         for (int i = 0; i < n; i += 4) {
             const float* const four[4] = {slopes + p * n + i, slopes + (p + 1) * n + i,
                                           slopes + (p + 2) * n + i, slopes + (p + 3) * n + i};
-            transpose_four<float>(four, tile + i * PLANES_IN_TILE + p, PLANES_IN_TILE);
+            transpose_four<float>(four, tile + i * W + p, W);
         }
-    for (; p < PLANES_IN_TILE; ++p)
-        for (int i = 0; i < n; ++i)
-            tile[i * PLANES_IN_TILE + p] = p < used ? slopes[p * n + i] : 0.0f;
+    for (; p < W; ++p)
+        for (int i = 0; i < n; ++i) tile[i * W + p] = p < used ? slopes[p * n + i] : 0.0f;
 }
 
 static void coded_terms(const Problem<float>& problem, const SplineTables& tables,
@@ -158,16 +143,19 @@ static void coded_terms(const Problem<float>& problem, const SplineTables& table
                         float* gradient, float* scratch)
 {
     constexpr int n = lanes<float>;
+    const Index n_planes = problem.n_planes;
     coded_scores(problem, tables, rows, scratch);
     terms_of_scores<float>(problem, labels, sums, scratch);
     float* slopes = scratch + terms_scratch(problem, labels.n_groups);
-    each_tile(problem.n_planes, [&](Index first, Index used) {
-        for (Index g = 0; g < labels.n_groups; ++g)
-            unpack_slopes(scratch + (g * problem.n_planes + first) * n, used,
-                          slopes + g * n * PLANES_IN_TILE);
-        float* numbers = gradient + first * tables.n_bins;
-        (rows.wide ? scatter_all_parts<uint16_t> : scatter_all_parts<uint8_t>)(rows, tables, slopes,
-                                                                               numbers);
+    by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
+        constexpr int W = decltype(width)::n;
+        each_tile<W>(n_planes, [&](Index first, Index used) {
+            for (Index g = 0; g < labels.n_groups; ++g)
+                unpack_slopes<W>(scratch + (g * n_planes + first) * n, used, slopes + g * n * W);
+            float* numbers = gradient + first * tables.lift.n_bins;
+            (rows.wide ? scatter_all_parts<uint16_t, W> : scatter_all_parts<uint8_t, W>)(
+                rows, tables.lift, slopes, numbers);
+        });
     });
 }
 

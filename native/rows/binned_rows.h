@@ -21,7 +21,8 @@ class BinnedRows {
     template <class Code>
     BinnedRows(SplineParts parts, Strided<Code> codes, Index n_rows, const Index* y,
                const double* weight)
-        : parts_(std::move(parts)), n_rows_(n_rows), wide_(sizeof(Code) == 2),
+        : parts_(std::move(parts)), views_(parts_.views()), lift_(parts_.view(views_)),
+          n_rows_(n_rows), wide_(sizeof(Code) == 2),
           codes_(static_cast<std::size_t>(padded(n_rows, LANES) * parts_.n_parts()) * sizeof(Code)),
           y_(static_cast<std::size_t>(padded(n_rows, LANES))), weight_(y_.size())
     {
@@ -42,16 +43,45 @@ class BinnedRows {
     Index n_rows() const { return n_rows_; }
     Index n_columns() const { return parts_.n_steps(); }
 
+    BinnedRows(const BinnedRows&) = delete;  // the views point into the parts
+    BinnedRows& operator=(const BinnedRows&) = delete;
+
+    // Buffers of one thread.
+    struct Own {
+        OwnedSums sums;
+        Aligned<float> gradient, scratch;
+        Aligned<double> room;
+
+        Own(const Problem<float>& problem, const PartsOfSpline& lift)
+            : sums(problem.n_planes, problem.n_inputs),
+              gradient(static_cast<std::size_t>(table_numbers(lift, problem.n_planes))),
+              scratch(static_cast<std::size_t>(coded_scratch(problem))),
+              room(static_cast<std::size_t>(expand_room(lift)))
+        {
+        }
+        void clear()
+        {
+            sums.clear();
+            std::fill(gradient.begin(), gradient.end(), 0.0f);
+        }
+    };
+
+    // What passes with the same number of planes use again.
+    struct Workspace {
+        Aligned<float> tables;
+        std::vector<Own> own;
+    };
+
     // Loss, gradients and usage of all rows; false if interrupted.
-    bool terms(const Planes<float>& planes, OwnedSums& total, Interrupt& interrupt) const
+    bool terms(const Planes<float>& planes, OwnedSums& total, Interrupt& interrupt,
+               Workspace& workspace) const
     {
         const Problem<float> problem = planes.problem();
-        Aligned<float> numbers;
-        const SplineTables tables = expanded(problem, numbers);
         const Index n = n_chunks();
         const int n_threads = threads_for(work(problem), n);
-        std::vector<Own> own;
-        for (int t = 0; t < n_threads; ++t) own.emplace_back(problem, numbers.size());
+        std::vector<Own>& own = workspace.own;
+        while (own.size() < static_cast<std::size_t>(n_threads)) own.emplace_back(problem, lift_);
+        const SplineTables tables = expanded(problem, workspace.tables, own[0].room);
         total.clear();
         std::atomic<Index> turn{0};
         in_parallel(n_threads, [&](int t, int n_started) {
@@ -64,8 +94,8 @@ class BinnedRows {
                                           own[t].sums.sums, own[t].gradient.data(),
                                           own[t].scratch.data());
                 }
-                parts_.collect(own[t].gradient, problem.n_planes, own[t].sums.sums.weights_gradient,
-                               own[t].room.data());
+                kernels().coded.collect(lift_, own[t].gradient.data(), problem.n_planes,
+                                        own[t].sums.sums.weights_gradient, own[t].room.data());
                 while (turn.load(std::memory_order_acquire) != k && !interrupt.asked())
                     std::this_thread::yield();
                 if (t == 0 ? interrupt.check() : interrupt.asked()) return;
@@ -103,25 +133,6 @@ class BinnedRows {
   private:
     static constexpr Index BLOCKS_PER_CHUNK = 8, LANES = rows_in_group<float>;
 
-    // Buffers of one thread.
-    struct Own {
-        OwnedSums sums;
-        Aligned<float> gradient, scratch;
-        std::vector<Lanes> room;
-
-        Own(const Problem<float>& problem, std::size_t n_numbers)
-            : sums(problem.n_planes, problem.n_inputs), gradient(n_numbers),
-              scratch(static_cast<std::size_t>(coded_scratch(problem))),
-              room(static_cast<std::size_t>(2 * problem.n_inputs))
-        {
-        }
-        void clear()
-        {
-            sums.clear();
-            std::fill(gradient.begin(), gradient.end(), 0.0f);
-        }
-    };
-
     Index n_blocks() const { return padded(n_rows_, ROWS_PER_CODED_BLOCK) / ROWS_PER_CODED_BLOCK; }
     Index n_chunks() const { return padded(n_blocks(), BLOCKS_PER_CHUNK) / BLOCKS_PER_CHUNK; }
     Index first_row(Index chunk) const
@@ -147,10 +158,13 @@ class BinnedRows {
         return n_rows_ * parts_.n_parts() * problem.n_planes;
     }
 
-    SplineTables expanded(const Problem<float>& problem, Aligned<float>& numbers) const
+    SplineTables expanded(const Problem<float>& problem, Aligned<float>& numbers,
+                          Aligned<double>& room) const
     {
-        parts_.expand(problem.weights, problem.n_planes, numbers);
-        return {numbers.data(), parts_.first_bin(), parts_.n_parts(), parts_.n_bins()};
+        numbers.resize(static_cast<std::size_t>(table_numbers(lift_, problem.n_planes)));
+        kernels().coded.expand(lift_, problem.weights, problem.n_planes, numbers.data(),
+                               room.data());
+        return {numbers.data(), lift_};
     }
 
     // f(problem, tables, first row, scratch) over all blocks, threads sharing them.
@@ -159,7 +173,8 @@ class BinnedRows {
     {
         const Problem<float> problem = planes.problem();
         Aligned<float> numbers;
-        const SplineTables tables = expanded(problem, numbers);
+        Aligned<double> steps(static_cast<std::size_t>(expand_room(lift_)));
+        const SplineTables tables = expanded(problem, numbers, steps);
         const int n_threads = threads_for(work(problem), n_blocks());
         const Index room = padded(coded_scratch(problem), LANES);
         Aligned<float> scratch(static_cast<std::size_t>(room * n_threads));
@@ -170,6 +185,8 @@ class BinnedRows {
     }
 
     SplineParts parts_;
+    std::vector<PartOfSpline> views_;
+    PartsOfSpline lift_;
     Index n_rows_;
     bool wide_;
     Aligned<unsigned char> codes_;

@@ -99,13 +99,17 @@ class Rows {
     Index n_columns() const { return n_columns_; }
     Index n_chunks() const { return padded(n_groups_, chunk_groups()) / chunk_groups(); }
 
+    // What passes with the same number of planes use again.
+    using Workspace = Aligned<T>;
+
     // Loss, gradients and usage of all rows; false if interrupted.
-    bool terms(const Planes<T>& planes, OwnedSums& total, Interrupt& interrupt) const
+    bool terms(const Planes<T>& planes, OwnedSums& total, Interrupt& interrupt,
+               Workspace& scratch) const
     {
         const Problem<T> problem = planes.problem();
         total.clear();
         return by_chunks(
-            problem, interrupt,
+            problem, interrupt, scratch,
             [&](Index k, OwnedSums& into, T* scratch) {
                 typed_kernels<T>().terms(problem, chunk(k), into.sums, scratch);
             },
@@ -153,12 +157,12 @@ class Rows {
     // Adds up compute(k, ...) over the chunks in order. A chunk adds to each
     // number once, so a single thread can add straight into the total with the same bits.
     template <class Compute>
-    bool by_chunks(const Problem<T>& problem, Interrupt& interrupt, Compute compute,
-                   OwnedSums& total) const
+    bool by_chunks(const Problem<T>& problem, Interrupt& interrupt, Workspace& scratch,
+                   Compute compute, OwnedSums& total) const
     {
         const Index n = n_chunks(), room = terms_scratch(problem, chunk_groups());
         const int n_threads = threads_for(n_rows_ * n_columns_ * problem.n_planes / 2, n);
-        Aligned<T> scratch(static_cast<std::size_t>(room * n_threads));
+        scratch.resize(static_cast<std::size_t>(room * n_threads));
         if (n_threads == 1) {
             for (Index k = 0; k < n && !interrupt.check(); ++k) compute(k, total, scratch.data());
             return !interrupt.asked();

@@ -80,8 +80,11 @@ class SparseRows {
     Index n_rows() const { return X_.n_rows(); }
     Index n_columns() const { return X_.n_columns(); }
 
+    struct Workspace {};  // a pass is long enough to make its own
+
     // Loss, gradients and usage of all rows; false if interrupted.
-    bool terms(const Planes<double>& planes, OwnedSums& total, Interrupt& interrupt) const
+    bool terms(const Planes<double>& planes, OwnedSums& total, Interrupt& interrupt,
+               Workspace&) const
     {
         SparsePass pass(planes);
         return terms(planes, nullptr, n_rows(), total, interrupt, pass);

@@ -99,13 +99,41 @@ struct CodedRows {
     bool wide;
 };
 
+// Planes of a spline lift go in tiles of this many: few planes in narrow ones, whose tables are
+// smaller. Each plane is added up by itself, so the width of a tile changes no result.
+constexpr Index WIDEST_TILE = 8;
+static inline Index planes_in_tile(Index n_planes)
+{
+    return n_planes <= 2 ? 2 : n_planes <= 4 ? 4 : WIDEST_TILE;
+}
+
+// A part of a spline lift: its steps and bins among those of all parts, and the mean of each step.
+// curve : the interval of each bin but the last, and where in it;  pair : bins of each side, with
+// that of missing cells, and whether they have an order.
+struct PartOfSpline {
+    enum Kind { curve, levels, pair };
+    Kind kind;
+    Index first_step, n_steps, first_bin, n_bins;
+    bool has_missing;
+    const double* mean;
+    const std::int32_t* interval;
+    const double* fraction;
+    Index n_first, n_second;
+    bool first_ordered, second_ordered;
+};
+
+// All parts of a spline lift; unit : (n_steps,) a factor on each step.
+struct PartsOfSpline {
+    const PartOfSpline* parts;
+    const double* unit;
+    Index n_parts, n_steps, n_bins;
+};
+
 // A value for each plane in each bin: numbers[tile of planes][bin][plane of the tile], the bins of
-// all parts one after another, those of part j from first_bin[j] on.
-constexpr Index PLANES_IN_TILE = 8;
+// all parts one after another.
 struct SplineTables {
     const float* numbers;
-    const Index* first_bin;
-    Index n_parts, n_bins;
+    const PartsOfSpline& lift;
 };
 
 // A number's curve: its inner knots for searching (filled up with NaN to 2 half - 1), and of each
@@ -217,6 +245,12 @@ struct CodedKernels {
                             const PanelRows<float>& labels, float* scratch);
     void (*class_scores)(const Problem<float>&, const SplineTables&, const CodedRows&, double* out,
                          float* scratch);
+    // weights (n_planes, n_steps) -> tables;  room for expand_room(lift) numbers, on a cache line
+    void (*expand)(const PartsOfSpline&, const float* weights, Index n_planes, float* tables,
+                   double* room);
+    // tables -> weights, by the transposed matrix;  room as for expand
+    void (*collect)(const PartsOfSpline&, const float* tables, Index n_planes, double* weights,
+                    double* room);
 };
 
 // Sums over rows of the negative log-likelihood of softmax(b s) and what its derivatives need.
@@ -283,8 +317,15 @@ static inline Index sparse_scratch(const Problem<double>& problem)
 static inline Index coded_scratch(const Problem<float>& problem)
 {
     return terms_scratch(problem, ROWS_PER_CODED_BLOCK / rows_in_group<float>) +
-           ROWS_PER_CODED_BLOCK * PLANES_IN_TILE;
+           ROWS_PER_CODED_BLOCK * planes_in_tile(problem.n_planes);
 }
+
+// Tables of all planes, and the steps of a tile with as many numbers to work on.
+static inline Index table_numbers(const PartsOfSpline& lift, Index n_planes)
+{
+    return padded(n_planes, planes_in_tile(n_planes)) * lift.n_bins;
+}
+static inline Index expand_room(const PartsOfSpline& lift) { return 2 * WIDEST_TILE * lift.n_steps; }
 
 static inline Index score_scratch(const Model& m)
 {

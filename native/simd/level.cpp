@@ -63,7 +63,7 @@ const Kernels table = {
     {pack<double>, terms<double>, cross_entropy<double>, class_scores<double>, multiply<double>},
     {pack<float>, terms<float>, cross_entropy<float>, class_scores<float>, multiply<float>},
     {sparse_terms, sparse_cross_entropy, sparse_class_scores, sparse_gradient, sparse_answer},
-    {coded_terms, coded_cross_entropy, coded_class_scores},
+    {coded_terms, coded_cross_entropy, coded_class_scores, expand_tables, collect_tables},
     answer,
     answer_row,
     spline_contributions,

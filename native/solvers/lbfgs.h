@@ -6,7 +6,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 
 #include "simd/vectors.h"
@@ -32,14 +31,17 @@ class Lbfgs {
 
     Progress step(const Objective& objective)
     {
-        if (!started_ && !objective(x_, value_, gradient_)) return Progress::interrupted;
-        started_ = true;
-        if (largest_entry(gradient_) <= gradient_tol_) return Progress::optimal;
+        if (!started_) {
+            if (!objective(x_, value_, gradient_)) return Progress::interrupted;
+            started_ = true;
+            largest_ = largest_entry(gradient_);
+        }
+        if (largest_ <= gradient_tol_) return Progress::optimal;
         set_direction();
         Search search = line_search(objective);
         if (search.failed &&
-            !memory_.empty()) {  // the curvature is out of date: drop it, follow the gradient
-            memory_.clear();
+            n_kept_ > 0) {  // the curvature is out of date: drop it, follow the gradient
+            n_kept_ = 0;
             set_direction();
             search = line_search(objective);
         }
@@ -51,7 +53,7 @@ class Lbfgs {
   private:
     struct Memory {
         Vector s, y;
-        double rho;
+        double rho, yy;
     };
     struct Point {
         double t, value, slope;
@@ -60,26 +62,29 @@ class Lbfgs {
         bool failed, interrupted;
         double value;
     };
-    static constexpr std::size_t kept = 10;
+    static constexpr std::size_t kept = 10, ring = kept + 1;  // one more to write to
     static constexpr double decrease = 1e-3, curvature = 0.9;
     static constexpr int most_trials = 20, few_steps = 4;
+
+    // Step i of those remembered, the oldest first.
+    const Memory& memory(std::size_t i) const { return ring_[(next_ + ring - n_kept_ + i) % ring]; }
 
     void set_direction()
     {
         direction_ = gradient_;
         double alpha[kept];
-        for (std::size_t i = memory_.size(); i-- > 0;) {
-            const Memory& m = memory_[i];
+        for (std::size_t i = n_kept_; i-- > 0;) {
+            const Memory& m = memory(i);
             alpha[i] = m.rho * dot(m.s, direction_);
             add_scaled(direction_, -alpha[i], m.y);
         }
-        if (!memory_.empty()) {
-            const Memory& last = memory_.back();
-            const double scale = 1.0 / (last.rho * dot(last.y, last.y));
+        if (n_kept_ > 0) {
+            const Memory& last = memory(n_kept_ - 1);
+            const double scale = 1.0 / (last.rho * last.yy);
             for (double& d : direction_) d *= scale;
         }
-        for (std::size_t i = 0; i < memory_.size(); ++i) {
-            const Memory& m = memory_[i];
+        for (std::size_t i = 0; i < n_kept_; ++i) {
+            const Memory& m = memory(i);
             add_scaled(direction_, alpha[i] - m.rho * dot(m.y, direction_), m.s);
         }
         for (double& d : direction_) d = -d;
@@ -102,7 +107,7 @@ class Lbfgs {
         const double slope = dot(gradient_, direction_);
         if (!(slope < 0.0)) return {true, false, value_};
         const double first =
-            memory_.empty() ? std::min(1.0, 1.0 / std::sqrt(dot(direction_, direction_))) : 1.0;
+            n_kept_ == 0 ? std::min(1.0, 1.0 / std::sqrt(dot(direction_, direction_))) : 1.0;
         Point low{0.0, value_, slope}, high{0.0, 0.0, 0.0}, now{};
         bool bracketed = false;
         double t = first;
@@ -143,14 +148,17 @@ class Lbfgs {
 
     Progress accept(const Search& search)
     {
-        Memory m{trial_, trial_gradient_, 0.0};
+        Memory& m = ring_[next_];  // the arrays of a step that was forgotten, or none yet
+        m.s = trial_;
+        m.y = trial_gradient_;
         add_scaled(m.s, -1.0, x_);
         add_scaled(m.y, -1.0, gradient_);
         const double sy = dot(m.s, m.y);
-        if (sy > 2.2e-16 * dot(m.y, m.y)) {
+        m.yy = dot(m.y, m.y);
+        if (sy > 2.2e-16 * m.yy) {
             m.rho = 1.0 / sy;
-            if (memory_.size() == kept) memory_.pop_front();
-            memory_.push_back(std::move(m));
+            next_ = (next_ + 1) % ring;
+            n_kept_ = std::min(n_kept_ + 1, kept);
         }
         const double before = value_;
         x_.swap(trial_);
@@ -159,13 +167,14 @@ class Lbfgs {
         const double size = std::max({std::fabs(before), std::fabs(value_), 1.0});
         // The first steps have no curvature yet, and may gain little far from the minimum.
         const bool settled = ++n_steps_ > few_steps && before - value_ <= value_tol_ * size;
-        return settled || largest_entry(gradient_) <= gradient_tol_ ? Progress::converged
-                                                                    : Progress::moving;
+        largest_ = largest_entry(gradient_);
+        return settled || largest_ <= gradient_tol_ ? Progress::converged : Progress::moving;
     }
 
     Vector x_, gradient_, direction_, trial_, trial_gradient_;
-    std::deque<Memory> memory_;
-    double gradient_tol_, value_tol_, value_ = 0.0;
+    Memory ring_[ring];
+    std::size_t next_ = 0, n_kept_ = 0;
+    double gradient_tol_, value_tol_, value_ = 0.0, largest_ = 0.0;
     int n_steps_ = 0;
     bool started_ = false;
 };

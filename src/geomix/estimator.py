@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.core import array_api
+from geomix.core import array_api, kernel
 from geomix.core.blas_threads import blas_threads
 from geomix.errors import InvalidParameterError
 from geomix.explain.coefficients import coefficients
@@ -31,6 +31,7 @@ from geomix.model import GeometricMixture
 from geomix.search.assembly import FitResult
 from geomix.search.fit import fit_model, watch_until
 from geomix.search.folds import Snapshot
+from geomix.search.parallel import n_threads
 from geomix.search.warm_start import next_batch, warm_start
 from geomix.table.reader import needs_dense, read_rows
 from geomix.table.schema import Schema
@@ -151,7 +152,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         Seconds that ``fit`` may take; half of them for the choice. The result then depends on
         the speed of the machine.
     n_jobs : int or None, default=None
-        Threads to use; None and -1 take all processors. The model is the same for any number.
+        Threads to use; None and -1 take all processors, -2 all but one. Folds, random starts and
+        members of an ensemble are trained side by side, large passes over rows are shared. The
+        model is the same for any number, bit for bit.
     warm_start : bool, default=False
         Later calls of ``fit`` continue from the present model: its columns, lift and number of
         planes stay.
@@ -364,7 +367,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
         notify = callback_watch(self, X, y, attributes)
         n_cells = rows.X.shape[0] * rows.X.shape[1]
-        with blas_threads(n_cells), ProgressLine(self.verbose) as line:
+        threads = kernel.at_most_threads(n_threads(settings.n_jobs))
+        with threads, blas_threads(n_cells), ProgressLine(self.verbose) as line:
 
             def watch(record: Any, snapshot: Any) -> bool:
                 line(record, snapshot)

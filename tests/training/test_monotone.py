@@ -15,9 +15,9 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from geomix import GeometricMixtureClassifier, InvalidParameterError
 from geomix.core import kernel
 from geomix.core.objective import penalised
+from geomix.core.ordered_weights import Order, OrderedWeights
 from geomix.core.spline_parts import PairPart
 from geomix.explain.additive_form import NoShapes
-from geomix.training.monotone import Order, _Coordinates
 from geomix.training.monotone import minimize as ordered_minimize
 
 pytestmark = pytest.mark.kernel
@@ -120,7 +120,7 @@ def test_the_gradient_passes_through_the_coordinates(rng):
     up[0, 0], down[0, 2], down[1, 1] = True, True, True
     order = Order(np.array([1, 3]), up, down)
     rows = kernel.training_rows(Phi, y, weight)
-    coordinates = _Coordinates(order, planes)
+    coordinates = OrderedWeights(order, planes)
 
     def value(vector):
         at = coordinates.planes_at(vector)

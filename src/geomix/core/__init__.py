@@ -7,6 +7,8 @@ lifts                         standardise, rotate, lift: linear and Fourier feat
 spline over spline_parts      the spline lift: a curve for each column, tables for pairs
 row_sums                      loss, gradient and usage of rows, as sums
 adam, lbfgs, descent          solvers on one flat array
+ordered_weights               planes whose weights keep an order, as numbers with bounds
+pair_gains                    what a table over each pair of columns would add
 clustering                    weighted k-means and silhouettes
 calm                          a curve without small changes of direction
 calibration                   the temperature, and measures of calibration

@@ -2,8 +2,8 @@
 
     v  ->  planes(v)  ->  value and gradient (``objective.penalised``)  ->  gradient over v
 
-The native solver minimises over the numbers of the planes (``kernel.minimize``). SciPy's also
-minimises over other numbers that planes are made of, with bounds: ``Coordinates``.
+SciPy's solver, and native code as its second writing (``kernel.minimize``), minimise over the
+numbers of the planes, or over other numbers that planes are made of, with bounds: ``Coordinates``.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ from geomix.core.descent import Descended, Descent, descend
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import FourierLift, Lift
 from geomix.core.objective import BatchTerms
+from geomix.core.ordered_weights import OrderedWeights
+from geomix.core.pair_gains import pair_gains as numpy_pair_gains
 from geomix.core.planes import Planes
 from geomix.core.pooling import pool, softmax
 from geomix.core.predictors import (
@@ -68,6 +70,7 @@ __all__ = [
     "NumpyRows",
     "TrainingRows",
     "adam_epoch",
+    "at_most_threads",
     "batch_terms",
     "binned",
     "calibrate",
@@ -80,8 +83,10 @@ __all__ = [
     "kmeans",
     "lifted",
     "minimize",
+    "minimize_within",
     "nearest",
     "one_thread",
+    "pair_gains",
     "plain",
     "pool",
     "predictor",
@@ -90,6 +95,7 @@ __all__ = [
     "simd",
     "softmax",
     "sparse_predictor",
+    "thread_limit",
     "training_rows",
 ]
 
@@ -107,7 +113,17 @@ simd: str = native.simd if is_native else ""
 
 def one_thread() -> AbstractContextManager[None]:
     """Native calls from this thread start no other: for work that runs in parallel already."""
-    return native.one_thread() if is_native else nullcontext()
+    return at_most_threads(1)
+
+
+def thread_limit() -> int:
+    """The most threads that native calls from this thread use; 0: no limit."""
+    return native.thread_limit() if is_native else 0
+
+
+def at_most_threads(most: int) -> AbstractContextManager[None]:
+    """Native calls from this thread use at most this many threads."""
+    return native.at_most_threads(most) if is_native else nullcontext()
 
 
 # --- training rows, prepared once for many passes ---
@@ -147,6 +163,13 @@ def minimize(rows: Sums, descent: Descent) -> Descended:
     if native is not None and isinstance(rows, native.NativeRows):
         return native.descend(rows, descent)
     return descend(rows, descent)
+
+
+def minimize_within(rows: Sums, descent: Descent, numbers: OrderedWeights) -> Descended:
+    """``minimize`` over planes whose weights keep an order: within the bounds of ``numbers``."""
+    if native is not None and isinstance(rows, native.NativeRows):
+        return native.descend_within(rows, descent, numbers)
+    return descend(rows, descent, numbers)
 
 
 def adam_epoch(
@@ -216,6 +239,13 @@ def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
     if is_native and isinstance(X, np.ndarray):
         return native.silhouettes(X, labelings)
     return clustering.silhouettes(X, labelings)
+
+
+def pair_gains(bins: IntArray, terms: FloatArray, n_bins: int) -> FloatArray:
+    """What a table over each pair of columns would add: see ``core/pair_gains.py``."""
+    if is_native:
+        return native.pair_gains(bins, terms, n_bins)
+    return numpy_pair_gains(bins, terms, n_bins)
 
 
 # --- features ---

@@ -8,7 +8,7 @@ extension takes contiguous arrays of one type, and a spline lift part by part.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +24,7 @@ from geomix.core.descent import Descended, Descent
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lbfgs import Enough
 from geomix.core.objective import BatchTerms
+from geomix.core.ordered_weights import OrderedWeights
 from geomix.core.planes import Planes
 from geomix.core.predictors import CellReader, Predictor, RowExplanation, Scorer
 from geomix.core.spline import Binned, SplineLift
@@ -42,10 +43,18 @@ NUMBER_KINDS = ("numbers", "integers", "objects")
 CATEGORY_KINDS = (*NUMBER_KINDS, "text", "categories")
 
 
+def thread_limit() -> int:
+    """The most threads that calls from this thread use; 0: no limit."""
+    limit: int = _native.limit_threads(0)
+    _native.limit_threads(limit)
+    return limit
+
+
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Calls from this thread use no other."""
-    before = _native.limit_threads(1)
+def at_most_threads(most: int) -> Iterator[None]:
+    """Calls from this thread use at most this many, or fewer where that was the limit before."""
+    before = thread_limit()
+    _native.limit_threads(min(most, before or most))
     try:
         yield
     finally:
@@ -66,16 +75,18 @@ class NativeRows:
         labels = _codes(y), _doubles(weight)
         if isinstance(X, CenteredSparse):
             self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
-            self._solver = _native.SparseMinimizer
+            self._solver = _native.SparseMinimizer, _native.SparseOrderedMinimizer
         elif isinstance(X, Binned):
             self.packed = _native.BinnedRows(
                 plain(X.codes), _spline_parts(X.lift, _bytes(X.units)), *labels
             )
-            self._solver = _native.BinnedMinimizer
+            self._solver = _native.BinnedMinimizer, _native.BinnedOrderedMinimizer
         elif X.dtype == np.float32:
-            self.packed, self._solver = _native.Rows32(plain(X), *labels), _native.Minimizer32
+            self.packed = _native.Rows32(plain(X), *labels)
+            self._solver = _native.Minimizer32, _native.OrderedMinimizer32
         else:
-            self.packed, self._solver = _native.Rows64(plain(X), *labels), _native.Minimizer64
+            self.packed = _native.Rows64(plain(X), *labels)
+            self._solver = _native.Minimizer64, _native.OrderedMinimizer64
         self._total_weight = float(np.sum(weight))
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
@@ -90,14 +101,25 @@ class NativeRows:
 
     def minimizer(self, descent: Descent) -> Any:
         """The native L-BFGS over these rows, before its first step."""
-        problem = (
+        return self._solver[0](*self._problem(descent))
+
+    def ordered_minimizer(self, descent: Descent, numbers: OrderedWeights) -> Any:
+        """The same within the bounds of ``numbers``."""
+        order = _codes(numbers.features), np.ascontiguousarray(numbers.sides)
+        vectors = (_doubles(one) for one in (numbers.start, *numbers.bounds))
+        return self._solver[1](*self._problem(descent), *order, *vectors)
+
+    def _problem(self, descent: Descent) -> tuple[Any, ...]:
+        return (
+            self.packed,
+            *_numbers(descent.planes),
             descent.sharpness,
             descent.label_smoothing,
             descent.coefficients,
             descent.shrink_to_mean,
+            descent.tol,
+            descent.value_tol,
         )
-        ends = descent.tol, descent.value_tol
-        return self._solver(self.packed, *_numbers(descent.planes), *problem, *ends)
 
 
 # --- solvers ---
@@ -105,21 +127,34 @@ class NativeRows:
 
 def descend(rows: NativeRows, descent: Descent) -> Descended:
     """The native L-BFGS: in one call, or step by step where ``on_iterate`` is set."""
-    solver = rows.minimizer(descent)
+    return _descended(rows.minimizer(descent), descent, descent.planes.with_vector)
+
+
+def descend_within(rows: NativeRows, descent: Descent, numbers: OrderedWeights) -> Descended:
+    """The native L-BFGS within bounds."""
+    solver = rows.ordered_minimizer(descent, numbers)
+    return _descended(solver, descent, numbers.planes_at)
+
+
+def _descended(
+    solver: Any, descent: Descent, planes_at: Callable[[FloatArray], Planes]
+) -> Descended:
     if descent.on_iterate is not None:
-        return _by_steps(solver, descent)
+        return _by_steps(solver, descent, planes_at)
     status, values = solver.run(descent.max_iter)
-    planes = descent.planes.with_vector(solver.vector) if values else descent.planes
+    planes = planes_at(solver.vector) if values else descent.planes
     return Descended(planes, status in ("optimal", "converged"), values)
 
 
-def _by_steps(solver: Any, descent: Descent) -> Descended:
+def _by_steps(
+    solver: Any, descent: Descent, planes_at: Callable[[FloatArray], Planes]
+) -> Descended:
     planes, values = descent.planes, list[float]()
     for _ in range(descent.max_iter):
         status = solver.step()
         if status in ("optimal", "stuck"):
             return Descended(planes, status == "optimal", values)
-        planes = planes.with_vector(solver.vector)
+        planes = planes_at(solver.vector)
         values.append(float(solver.value))
         try:
             if descent.on_iterate is not None:
@@ -184,6 +219,10 @@ def nearest(X: FloatArray, centres: FloatArray) -> IntArray:
 
 def silhouettes(X: FloatArray, labelings: list[IntArray]) -> FloatArray:
     return _native.silhouettes(_doubles(X), np.ascontiguousarray(labelings, dtype=np.int64))
+
+
+def pair_gains(bins: IntArray, terms: FloatArray, n_bins: int) -> FloatArray:
+    return _native.pair_gains(np.ascontiguousarray(bins, np.uint8), _doubles(terms), n_bins)
 
 
 # --- features ---
@@ -370,7 +409,7 @@ def _spline_tables(lift: SplineLift) -> Any:
     return tables
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
     """The parts for training on bins: positions of the bins, means and units."""
     parts = _native.SplineParts()

@@ -190,10 +190,7 @@ def fit_spline(
     number). Constant columns get no part; means are weighted. Above ``MOST_ROWS`` rows, that many
     are used, evenly spread. ``has_missing`` (n_columns,) marks columns that have missing cells in
     rows other than ``X``."""
-    chosen = np.arange(len(X))
-    if len(X) > MOST_ROWS:
-        chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
-    table, weight = numbers(X[chosen]), weight[chosen]
+    table, weight = _sampled(X, weight)
     missing = np.isnan(table).any(axis=0)
     missing = missing if has_missing is None else missing | has_missing
     parts: list[SplinePart] = []
@@ -207,6 +204,22 @@ def fit_spline(
             parts.append(part)
     parts.extend(_fit_pair(table, pair, n_levels) for pair in pairs)
     return SplineLift(tuple(_centred(part, table, weight) for part in parts), table.shape[1])
+
+
+def fit_pairs(
+    X: DenseRows, weight: FloatArray, n_levels: IntArray, pairs: tuple[tuple[int, int], ...]
+) -> SplineLift:
+    """The tables over pairs of columns alone, as ``fit_spline`` would make them."""
+    table, weight = _sampled(X, weight)
+    parts = (_centred(_fit_pair(table, pair, n_levels), table, weight) for pair in pairs)
+    return SplineLift(tuple(parts), table.shape[1])
+
+
+def _sampled(X: DenseRows, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    if len(X) <= MOST_ROWS:
+        return numbers(X), weight
+    chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
+    return numbers(X[chosen]), weight[chosen]
 
 
 def _centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:

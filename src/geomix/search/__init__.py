@@ -6,6 +6,7 @@ families            the families of models, from simple to rich
 splits              which rows train a candidate and which validate it; the rungs of the race
 folds               a candidate trained on one fold
 trials              a candidate measured on every fold, and how two of them compare
+parallel            fits side by side on threads
 cost                the counted cost of a trial, and the budget
 race                families compete, rung by rung
 choosing            the race as part of a fit: the candidate and what was measured

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from geomix.search.candidates import Candidate
 from geomix.search.constants import STARTS
 from geomix.search.cost import budget_for, operations
 from geomix.search.families import racing
-from geomix.search.folds import Watch
+from geomix.search.folds import Fitted, Fold, Watch
 from geomix.search.race import Outcome, Runner, run_race
 from geomix.search.splits import Folds, Rungs, Task
 from geomix.table.row_views import is_dense
@@ -23,7 +24,8 @@ class Chosen:
 
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
-    held out;  n_starts : random starts of the final training.
+    held out;  n_starts : random starts of the final training;  fits : of the last comparison, each
+    with its fold, where they were kept.
     """
 
     candidate: Candidate
@@ -33,6 +35,7 @@ class Chosen:
     operations: float = 0.0
     is_measured: bool = True
     n_starts: int = 1
+    fits: Sequence[tuple[Fold, Fitted]] = ()
 
     def for_rows(self, n_rows: int) -> Candidate:
         """The candidate with the same prior beside ``n_rows`` training rows."""
@@ -66,7 +69,15 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
     cost = operations(candidate, [folds.final])
     free = settings.init == "auto" and settings.solver == "auto"
     n_starts = STARTS.number if free and len(outcome.trials) > 1 else 1
-    return Chosen(candidate, n_iter, winner.temperature, folds.n_train, cost, n_starts=n_starts)
+    return Chosen(
+        candidate,
+        n_iter,
+        winner.temperature,
+        folds.n_train,
+        cost,
+        n_starts=n_starts,
+        fits=outcome.fits,
+    )
 
 
 def _lifts(task: Task, log: Log) -> tuple[str, ...]:

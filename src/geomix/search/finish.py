@@ -2,8 +2,9 @@
 
 Readable models lose the planes that a class does not need (``training/spare_planes.py``) and the
 small changes of direction of their curves (``training/calm_curves.py``). How calm, and the
-temperature, are decided on validation rows: the winner is trained once more on five folds, or on
-the last rung of the race where that would take too long.
+temperature, are decided on validation rows: by the fits of the winner at the end of the race where
+they were kept. Otherwise the winner is trained once more on five folds, or on the last rung of the
+race where that would take too long.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen
 from geomix.search.constants import CALM
 from geomix.search.folds import Fitted, Fold, Watch, train_further, train_on_fold
+from geomix.search.parallel import in_order, n_threads
 from geomix.search.splits import Folds
 from geomix.training.calm_curves import calmed
 from geomix.training.history import Log
@@ -50,16 +52,37 @@ class Finish:
 def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     """Temperature and calmness, before the final training."""
     settings = folds.task.settings
-    check = folds.to_check(chosen.operations) if chosen.is_measured else []
-    if not check:
+    is_read = is_to_be_read(chosen.candidate, settings)
+    # Rows held out of an ensemble's members, or of the final training, set the temperature later.
+    is_later = bool(folds.members(chosen.candidate)) or folds.task.holds_out_for_calibration
+    if not chosen.is_measured or (is_later and not is_read):
         return Finish(chosen.temperature)
-    fits = [_checked_fit(chosen.for_rows(fold.n_train), fold, settings, watch) for fold in check]
+    fits = _checked_fits(chosen, folds, watch)
+    if not fits:
+        return Finish(chosen.temperature)
     y = np.concatenate([fit.valid.y for fit in fits if fit.valid is not None])
     weight = np.concatenate([fit.valid.weight for fit in fits if fit.valid is not None])
     plain = _calibrated(fits, 0.0, y, weight, settings)
-    if not is_to_be_read(chosen.candidate, settings):
-        return plain[0]
-    return _calmest(fits, plain, y, weight, settings)
+    return _calmest(fits, plain, y, weight, settings) if is_read else plain[0]
+
+
+def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[Fitted]:
+    """The winner as it would be finished, trained without the rows that validate it."""
+    settings = folds.task.settings
+    kept = chosen.fits
+    if len(kept) < folds.n_to_check(chosen.operations) or not folds.task.refit:
+        check = folds.to_check(chosen.operations)
+        threads = 1 if watch else n_threads(settings.n_jobs)
+
+        def train(fold: Fold) -> Fitted:
+            candidate = chosen.for_rows(fold.n_train)
+            return train_on_fold(candidate, fold, settings, watch, "choose", settings.max_iter)
+
+        kept = list(zip(check, in_order(train, check, threads), strict=True))
+    return [
+        _pruned(fitted, chosen.for_rows(fold.n_train), fold, settings, "choose")
+        for fold, fitted in kept
+    ]
 
 
 def is_to_be_read(candidate: Candidate, settings: Settings) -> bool:
@@ -90,13 +113,6 @@ def _calibrated(
     if not settings.calibrate:
         temperature = 1.0
     return Finish(float(temperature), tolerance), float(loss)
-
-
-def _checked_fit(
-    candidate: Candidate, fold: Fold, settings: Settings, watch: Watch | None
-) -> Fitted:
-    fitted = train_on_fold(candidate, fold, settings, watch, "choose", settings.max_iter)
-    return _pruned(fitted, candidate, fold, settings, "choose")
 
 
 def _validation_scores(fitted: Fitted, tolerance: float, settings: Settings) -> FloatArray:

@@ -16,6 +16,7 @@ from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen, choose
 from geomix.search.finish import Members, decide, finish
 from geomix.search.folds import Fitted, Fold, Snapshot, Watch, train_from_starts, train_on_fold
+from geomix.search.parallel import in_order, n_threads
 from geomix.search.splits import Folds, Task, splits_of, task_of
 from geomix.table.schema import Schema
 from geomix.training.class_order import class_order, in_class_order
@@ -124,14 +125,21 @@ def _train_members(
     parts = [Fold(final.preparation, train, known_pairs=known) for train, _ in held_out]
     fits: list[Fitted] = []
     until = watch_until(deadline, None)
-    for fold in parts or [final]:
-        if fits and deadline is not None and deadline.is_past("fit"):
+    threads = n_threads(settings.n_jobs)
+    # Members of an ensemble even out where each of them started.
+    n_starts = 1 if parts else chosen.n_starts
+
+    def train(fold: Fold) -> Fitted:
+        rest = chosen.candidate, fold, settings, watch, chosen.n_iter, until
+        return train_from_starts(n_starts, *rest, 1 if parts or watch else threads)
+
+    trained = in_order(train, parts or [final], 1 if watch or deadline else threads)
+    for fitted in trained:
+        fits.append(fitted)
+        if len(fits) < len(parts) and deadline is not None and deadline.is_past("fit"):
             log.notes.append(f"time_limit: {len(fits)} of {len(parts)} members trained.")
             break
-        # Members of an ensemble even out where each of them started.
-        n_starts = 1 if parts else chosen.n_starts
-        rest = chosen.candidate, fold, settings, watch, chosen.n_iter
-        fits.append(train_from_starts(n_starts, *rest, until))
+    trained.close()
     state = _state_of(fits[0], chosen.candidate, final, log, order)
     if folds.task.holds_out_for_calibration and final.valid is not None:
         log.notes.append(

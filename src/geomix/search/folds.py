@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -12,9 +12,10 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
-from geomix.core.spline import SplineLift
+from geomix.core.spline import Binned, SplineLift
 from geomix.search.candidates import Candidate
 from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES, STARTS
+from geomix.search.parallel import in_order
 from geomix.training.adaptive_penalty import pair_units, part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units
 from geomix.training.history import Record
@@ -23,7 +24,7 @@ from geomix.training.interactions import Pairs, strongest_pairs
 from geomix.training.loop import train_planes
 from geomix.training.many_classes import affordable
 from geomix.training.monotone import order_of
-from geomix.training.preparation import Preparation
+from geomix.training.preparation import MOST_NUMBERS_TO_KEEP, Preparation
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.run import Trained
@@ -45,6 +46,7 @@ class Fold:
     valid_index: IntArray | None = None
     known_pairs: Pairs | None = None
     trained: dict[Candidate, Start] = field(default_factory=dict)
+    wholes: dict[Candidate, Planes] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
     _scaled: dict[tuple[Any, ...], Features] = field(default_factory=dict)
 
@@ -117,6 +119,14 @@ class Fold:
             self._parts[features] = train, self._validation(rows, features.held_out)
         return self._parts[features]
 
+    def state(self) -> dict[str, Any]:
+        """Everything that fits on this fold leave behind, for ``restore``."""
+        return self.__dict__ | {"trained": dict(self.trained), "wholes": dict(self.wholes)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.__dict__.clear()
+        self.__dict__.update(state)
+
     def _validation(self, rows: Rows, held_out: Rows | None) -> Rows | None:
         return held_out if self.valid_index is None else rows.take(self.valid_index)
 
@@ -156,6 +166,13 @@ class Fitted:
     trained: Trained
     init: str
 
+    @property
+    def is_small(self) -> bool:
+        """Whether the features take so little memory that they can be kept with the planes."""
+        X = self.features.rows.X
+        n_rows, n_columns = (X.codes if isinstance(X, Binned) else X).shape
+        return bool(n_rows * n_columns <= MOST_NUMBERS_TO_KEEP)
+
     def held_out_scores(self, sharpness: float) -> FloatArray:
         """Class scores of the validation rows, uncalibrated."""
         assert self.valid is not None
@@ -170,22 +187,32 @@ def train_from_starts(
     watch: Watch | None,
     max_iter: int | None,
     until: Watch | None,
+    threads: int = 1,
 ) -> Fitted:
     """The final training from several random starts; the lowest training objective is kept.
 
     One plane per class has one optimum, which every start would find. until : ends the starts
-    after the first, which ``watch`` does not see: its iterations would begin again.
+    after the first, which ``watch`` does not see: its iterations would begin again. threads :
+    starts that are trained side by side.
     """
-    rest = candidate, fold, settings
-    best = train_on_fold(*rest, watch, "fit", max_iter)
+
+    def train(start: int) -> Fitted:
+        seen = until if start else watch
+        return train_on_fold(candidate, fold, settings, seen, "fit", max_iter, start=start)
+
+    best = train(0)
     if fold.preparation.is_one_plane(candidate.n_planes):
         return best
-    for start in range(1, n_starts):
-        if best.trained.stopped == "request":  # by a callback, or at the time limit
+    # The first start leaves the features and the plane that the others split.
+    threads = threads if best.is_small and until is None else 1
+    others = in_order(train, range(1, n_starts), threads)
+    while best.trained.stopped != "request":  # by a callback, or at the time limit
+        other = next(others, None)
+        if other is None:
             break
-        other = train_on_fold(*rest, until, "fit", max_iter, start=start)
         if _objective(other) < (1.0 - STARTS.worth_it) * _objective(best):
             best = other
+    others.close()
     return best
 
 
@@ -217,6 +244,38 @@ def train_on_fold(
     if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
         fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, first.init, trained.n_iter)
     return Fitted(features, train, valid, trained, first.init)
+
+
+def train_on_folds(
+    candidate: Candidate,
+    folds: Sequence[Fold],
+    settings: Settings,
+    watch: Watch | None,
+    max_iter: int,
+    threads: int,
+) -> Generator[Fitted, None, None]:
+    """The fits of a trial, fold after fold; ``threads`` of them side by side.
+
+    A fold that was begun and not taken is left as if it had not been: later candidates start from
+    what its fold has trained. A watcher sees one fit at a time.
+    """
+    if watch is not None:
+        threads = 1
+    before = [fold.state() for fold in folds] if threads > 1 else []
+    n_taken = 0
+
+    def train(fold: Fold) -> Fitted:
+        return train_on_fold(candidate, fold, settings, watch, "choose", max_iter)
+
+    fits = in_order(train, folds, threads)
+    try:
+        for fitted in fits:
+            n_taken += 1
+            yield fitted
+    finally:
+        fits.close()
+        for fold, state in list(zip(folds, before, strict=False))[n_taken:]:
+            fold.restore(state)
 
 
 def train_further(
@@ -320,10 +379,8 @@ def _start(
     clusters = clusters.of(fold.train_index)
     rng = stream(seed, "initial", *([number] if number else []))
     if several and candidate.lift == "spline" and settings.init == "auto":
-        whole = train_on_fold(
-            candidate.one_plane, fold, settings, None, "choose", ITERATIONS_OF_FIRST_PLANES
-        )
-        planes = split_planes(whole.trained.planes, train, clusters, settings.sharpness_start, rng)
+        whole = _whole(candidate.one_plane, fold, settings)
+        planes = split_planes(whole, train, clusters, settings.sharpness_start, rng)
         return Start(planes, "split", 0)
     planes, init = initial_planes(
         train,
@@ -335,6 +392,14 @@ def _start(
         smooth_scale=settings.solver == "adam",
     )
     return Start(planes, init, 0)
+
+
+def _whole(candidate: Candidate, fold: Fold, settings: Settings) -> Planes:
+    """The one plane of each class that several are split from, trained once for a fold."""
+    if candidate not in fold.wholes:
+        found = train_on_fold(candidate, fold, settings, None, "choose", ITERATIONS_OF_FIRST_PLANES)
+        fold.wholes[candidate] = found.trained.planes
+    return fold.wholes[candidate]
 
 
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:

@@ -26,7 +26,8 @@ from geomix.search.constants import (
 )
 from geomix.search.cost import Budget, operations
 from geomix.search.families import Family, racing
-from geomix.search.folds import Fold, Watch
+from geomix.search.folds import Fitted, Fold, Watch
+from geomix.search.parallel import SMALLEST_WORK, n_threads
 from geomix.search.splits import Rungs
 from geomix.search.trials import Measured, measure, paired
 from geomix.training.deadline import Deadline
@@ -59,13 +60,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The winner, the best of every family, every trial in order, and why the race ended."""
+    """The winner, the best of every family, every trial in order, and why the race ended.
+
+    fits : of the winner, each with its fold; none where they were not kept.
+    """
 
     winner: Measured
     family: str
     runners: list[Runner]
     trials: list[Tried]
     ended: str = ""
+    fits: Sequence[tuple[Fold, Fitted]] = ()
 
 
 class RaceIsOver(Exception):
@@ -86,6 +91,7 @@ class Race:
     rung: int = 0
     folds: list[Fold] = field(default_factory=list)
     known: dict[Candidate, Measured] = field(default_factory=dict)
+    fits: dict[Measured, list[tuple[Fold, Fitted]]] = field(default_factory=dict)
 
     @property
     def is_last_rung(self) -> bool:
@@ -198,17 +204,30 @@ class Race:
                 if not self.budget.allows(cost):
                     return None
             self.budget.spend(cost)
-            found = measure(
+            found, fits = measure(
                 candidate,
                 self.folds,
                 self.settings,
                 self._told(runner),
                 self.best,
                 is_last_rung=self.is_last_rung,
+                threads=self._threads(cost / len(self.folds)),
             )
             self.known[candidate] = found
             self.trials.append(Tried(runner.family.name, self.rung, found))
+            self._keep(found, fits)
         return self.known[candidate]
+
+    def _threads(self, cost: float) -> int:
+        """Folds to train side by side, where one of them costs this many operations."""
+        return n_threads(self.settings.n_jobs) if cost >= SMALLEST_WORK else 1
+
+    def _keep(self, found: Measured, fits: list[Fitted]) -> None:
+        """Keep the fits of the best of each family, and of what was just measured on all folds."""
+        bests = {runner.best for runner in self.runners}
+        self.fits = {one: kept for one, kept in self.fits.items() if one in bests}
+        if self.is_last_rung and len(fits) == len(self.folds) and all(one.is_small for one in fits):
+            self.fits[found] = list(zip(self.folds, fits, strict=True))
 
     def _told(self, runner: Runner) -> Watch | None:
         """The watch, whose records name the family and the share of the race that is done."""
@@ -285,7 +304,8 @@ def _outcome(race: Race, ended: str) -> Outcome:
             excess = paired(runner.best, winner)
             side = "behind" if excess.mean >= 0.0 else "ahead, too little to prefer a richer model"
             runner.verdict = f"{side}: {abs(excess.mean):.4f} ± {excess.error:.4f}"
-    return Outcome(winner, won.family.name, race.runners, race.trials, ended)
+    fits = race.fits.get(winner, [])
+    return Outcome(winner, won.family.name, race.runners, race.trials, ended, fits)
 
 
 def simplest_level_with_best(finalists: Sequence[Measured], worth_it: float) -> Measured:

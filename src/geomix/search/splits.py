@@ -201,18 +201,25 @@ class Folds:
         rows = task.rows.take(self._sampled(train, n_rows))
         return Fold(task.prepared(rows, held_out))
 
-    def to_check(self, operations: float) -> list[Fold]:
-        """Folds on which the winner is trained again; the last rung alone where that would take
-        more than a twentieth of the budget, or where rows are many."""
+    def n_to_check(self, operations: float) -> int:
+        """Folds that decide the temperature of the winner: those that compared the families, or
+        the last rung alone where training on them would take more than a twentieth of the
+        budget, or where rows are many."""
         task = self.task
         if not self.splits or not task.refit:
-            return []
+            return 0
         if len(self.splits) > 1:
-            return self.cross_validation(len(self.splits))
+            return len(self.splits)
         most = MOST_OPERATIONS[task.settings.preset] / 20.0
-        if len(self.finals) * operations > most or not self.finals:
-            return [self.sample(ROWS_PER_RUNG[-1])]
-        return self.finals
+        is_expensive = len(self.finals) * operations > most
+        return 1 if is_expensive else max(len(self.finals), 1)
+
+    def to_check(self, operations: float) -> list[Fold]:
+        """The folds on which the winner is trained again, where its fits were not kept."""
+        n_folds = self.n_to_check(operations)
+        if len(self.splits) > 1:
+            return self.cross_validation(n_folds)
+        return self.finals if n_folds > 1 else [self.sample(ROWS_PER_RUNG[-1])][:n_folds]
 
     @cached_property
     def finals(self) -> list[Fold]:

@@ -18,7 +18,7 @@ from geomix.search.constants import (
     ITERATIONS_PER_TRIAL,
     MARGIN_TO_DROP,
 )
-from geomix.search.folds import Fitted, Fold, Watch, pooled, train_on_fold
+from geomix.search.folds import Fitted, Fold, Watch, pooled, train_on_folds
 from geomix.training.history import Trial
 from geomix.training.settings import Settings
 
@@ -85,17 +85,20 @@ def measure(
     rival: Measured | None = None,
     *,
     is_last_rung: bool,
-) -> Measured:
+    threads: int = 1,
+) -> tuple[Measured, list[Fitted]]:
     """Train on every fold and validate; stop after some folds where the rival is clearly better.
 
     The rows of the folds that were not trained then count as the rival's, plus the mean excess.
+    The trained planes come along. threads : folds that are trained side by side.
     """
     limit = most_iterations(candidate, settings, is_last_rung=is_last_rung)
     y, weight = pooled(folds)
     fits: list[Fitted] = []
     S = np.empty((0, folds[0].preparation.n_classes))
-    for fold in folds:
-        fits.append(train_on_fold(candidate, fold, settings, watch, "choose", limit))
+    trained = train_on_folds(candidate, folds, settings, watch, limit, threads)
+    for fitted in trained:
+        fits.append(fitted)
         S = np.vstack([S, fits[-1].held_out_scores(settings.sharpness)])
         n = len(S)
         temperature, losses = _row_losses(S, y[:n], weight[:n], settings)
@@ -104,9 +107,10 @@ def measure(
             if not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * rival.loss):
                 losses = np.concatenate([losses, rival.row_losses[n:] + excess.mean])
                 break
+    trained.close()
     accuracy = float(np.average(S.argmax(axis=1) == y[:n], weights=weight[:n]))
     found = _measured(candidate, fits, losses, weight, accuracy, temperature, folds[0], limit)
-    return replace(found, n_measured=n)
+    return replace(found, n_measured=n), fits
 
 
 def _measured(

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from geomix.arrays import FloatArray, Matrix
 from geomix.core import kernel
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
-from geomix.core.spline import Binned
+from geomix.core.spline import Binned, SplineLift
 from geomix.training.rows import Rows
 
 
@@ -56,6 +58,17 @@ class Features:
 def in_units(rows: Rows, units: FloatArray) -> Rows:
     """Binned rows with their steps in these units."""
     return Rows(replace(rows.X, units=units), rows.y, rows.weight)
+
+
+def with_tables(curves: Rows, rows: Rows, tables: SplineLift, both: SplineLift) -> Rows:
+    """Rows binned by the curves of a spline lift, and behind them their bins in its tables.
+
+    both : the lift with the parts of the curves and then of the tables.
+    """
+    X = curves.X
+    assert isinstance(X, Binned)
+    codes = np.hstack([X.codes, kernel.binned(tables, rows.X).codes])
+    return replace(curves, X=Binned(codes.astype(both.code_type, copy=False), both))
 
 
 def make_features(feature_map: FeatureMap, rows: Rows, held_out: Rows | None) -> Features:

@@ -16,12 +16,12 @@ over the pair would add beyond what one-column tables would.
 from __future__ import annotations
 
 from collections.abc import Container
-from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.core import kernel
 from geomix.core.planes import Planes
 from geomix.core.pooling import log_softmax
 from geomix.core.spline import Binned
@@ -55,32 +55,24 @@ def strongest_pairs(
     allowed = [part for part in order if X.lift.column_of[part] not in left_out]
     parts = np.sort(allowed[:MOST_COLUMNS])
     sample = rows.take(some)
-    terms = _newton_terms(planes, sample)
-    bins = {int(part): _coarse(X.codes[some, part], sample.weight) for part in parts}
-    alone = {part: _gain(one, terms) for part, one in bins.items()}
-    scores = {
-        (j, k): _gain(bins[j] * BINS_PER_COLUMN + bins[k], terms) - alone[j] - alone[k]
-        for j, k in combinations(bins, 2)
-    }
-    best = sorted(scores, key=lambda pair: -scores[pair])[:n_pairs]
-    column = X.lift.column_of
-    return tuple((int(column[j]), int(column[k])) for j, k in best if scores[j, k] > 0.0)
+    bins = np.array([_coarse(X.codes[some, part], sample.weight) for part in parts], dtype=np.uint8)
+    if len(parts) < 2:
+        return ()
+    gains = kernel.pair_gains(bins, _newton_terms(planes, sample), BINS_PER_COLUMN)
+    j, k = np.triu_indices(len(parts), 1)
+    scores = gains[j, k] - gains[j, j] - gains[k, k]
+    best = [one for one in np.argsort(-scores, kind="stable")[:n_pairs] if scores[one] > 0.0]
+    column = X.lift.column_of[parts]
+    return tuple((int(column[j[one]]), int(column[k[one]])) for one in best)
 
 
-class Terms(NamedTuple):
-    """(n_classes, n_rows) slopes w (p - y), curvatures w p (1 - p), variances w^2 p (1 - p)."""
-
-    slopes: FloatArray
-    curvatures: FloatArray
-    variances: FloatArray
-
-
-def _newton_terms(planes: Planes, rows: Rows) -> Terms:
-    P = np.exp(log_softmax(planes.scores(rows.X))).T
-    Y = rows.y == np.arange(len(P))[:, None]
-    weight = rows.weight / rows.weight.mean()
+def _newton_terms(planes: Planes, rows: Rows) -> FloatArray:
+    """(n_rows, 3 n_classes) slopes w (p - y), curvatures w p (1 - p), variances w^2 p (1 - p)."""
+    P = np.exp(log_softmax(planes.scores(rows.X)))
+    Y = rows.y[:, None] == np.arange(P.shape[1])
+    weight = (rows.weight / rows.weight.mean())[:, None]
     curvatures = weight * P * (1.0 - P)
-    return Terms(weight * (P - Y), curvatures, weight * curvatures)
+    return np.hstack([weight * (P - Y), curvatures, weight * curvatures])
 
 
 def _coarse(codes: IntArray, weight: FloatArray) -> IntArray:
@@ -89,11 +81,3 @@ def _coarse(codes: IntArray, weight: FloatArray) -> IntArray:
     middle = (np.cumsum(mass) - mass / 2.0) / mass.sum()
     merged = np.minimum((middle * BINS_PER_COLUMN).astype(np.intp), BINS_PER_COLUMN - 1)
     return merged[codes]
-
-
-def _gain(cells: IntArray, terms: Terms) -> float:
-    total = 0.0
-    for slope, curvature, variance in zip(*terms, strict=True):
-        G, H, V = (np.bincount(cells, one) for one in (slope, curvature, variance))
-        total += float(((G**2 - V) / (H + 1.0)).sum())
-    return total

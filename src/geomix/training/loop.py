@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from geomix.core.ordered_weights import Order
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums
 from geomix.core.spline import Binned
 from geomix.training.adam_epochs import train_by_epochs
 from geomix.training.lbfgs_stages import train_by_stages
-from geomix.training.monotone import Order
 from geomix.training.rows import Rows
 from geomix.training.run import OnIteration, Run, Trained
 from geomix.training.settings import Settings

@@ -10,30 +10,25 @@ a mean of differences of means; so it is enough that, between any two knots,
     f'_p >= f'_q     for every plane p of class c and every plane q of another class.       (*)
 
 Slopes are weights, up to a positive factor that all planes share: those of the standardised
-column (linear), or of each step between knots (spline). So (*) is an order of the entries v_p of
-one column of the weight matrix: classes that rise (U) above all others, classes that fall (L)
-below. It becomes bounds by writing
-
-    v_p = t + e_p (p in U),   v_p = t - e_p (the rest)                   only U, or only L turned
-    v_p = t + e_p (U),   v_p = t - g - e_p (L),   v_p = t - g e_p (the rest, e_p <= 1)      both
-
-with e_p >= 0 and g >= 0, and SciPy's L-BFGS-B takes the place of ours. Floating-point sums keep
-the order exactly: t + e >= t. Where two classes are both to rise, (*) asks their planes to be
-equal there: e = 0.
+column (linear), or of each step between knots (spline). So (*) is an order of the entries of
+one column of the weight matrix: classes that rise above all others, classes that fall below. It is
+kept by bounds on the numbers that ``core/ordered_weights.py`` writes them as. Where two classes are
+both to rise, (*) asks their planes to be equal there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.core.descent import Descended, Descent, descend
+from geomix.arrays import BoolArray
+from geomix.core import kernel
+from geomix.core.descent import Descended, Descent
 from geomix.core.feature_map import FeatureMap
-from geomix.core.planes import Planes
+from geomix.core.ordered_weights import Order, OrderedWeights
 from geomix.core.row_sums import Sums
 from geomix.errors import InvalidParameterError
 from geomix.table.schema import Schema
@@ -146,42 +141,6 @@ def _column(column: Any, schema: Schema) -> int:
     return j
 
 
-@dataclass(frozen=True, eq=False)
-class Order:
-    """Which entries of the weights are ordered.
-
-    features : (K,) working features;  up, down : (K, C) classes that rise or fall with each
-    """
-
-    features: IntArray
-    up: BoolArray
-    down: BoolArray
-
-    def feasible(self, planes: Planes) -> Planes:
-        """Planes moved as little as need be for the order to hold; those that keep it stay."""
-        if not len(self.features):
-            return planes
-        coordinates = _Coordinates(self, planes)
-        return coordinates.planes_at(coordinates.start)
-
-    def without_common_part(self, planes: Planes) -> Planes:
-        """The same probabilities from planes that lie on their own side of zero.
-
-        One number subtracted from all planes changes no probability. A number between those of the
-        rising planes and the rest makes them at least and at most zero, exactly. Where the order
-        holds with equality all are zero, so a flat curve is flat to the last bit.
-        """
-        if not len(self.features):
-            return planes
-        weights = planes.weights.copy()
-        V = weights[:, self.features]
-        above = _Coordinates(self, planes).sign > 0.0
-        lowest = np.where(above, V, np.inf).min(axis=0)
-        highest = np.where(above, -np.inf, V).max(axis=0)
-        weights[:, self.features] = V - (lowest / 2.0 + highest / 2.0)
-        return replace(planes, weights=weights)
-
-
 def order_of(
     directions: tuple[Direction, ...], feature_map: FeatureMap, n_classes: int
 ) -> Order | None:
@@ -201,95 +160,6 @@ def order_of(
     return Order(features, up, down)
 
 
-class _Coordinates:
-    """Planes as the bounded numbers that L-BFGS-B works on: the flat planes with e in place of the
-    ordered weights, then t and g, (K,) each."""
-
-    def __init__(self, order: Order, planes: Planes) -> None:
-        self.planes, self.features = planes, order.features
-        class_of = planes.class_of
-        up, down = order.up[:, class_of].T, order.down[:, class_of].T  # (P, K)
-        self.both = order.up.any(axis=1) & order.down.any(axis=1)  # (K,)
-        only_down = order.down.any(axis=1) & ~self.both
-        # With L alone the signs are reversed: the rest lies above L.
-        self.sign = np.where(up | (only_down & ~down), 1.0, -1.0)
-        self.middle = self.both & ~up & ~down
-        self.below = self.both & down
-        crowded_up = up & (order.up.sum(axis=1) > 1)
-        crowded_down = down & (order.down.sum(axis=1) > 1)
-        self.tied = crowded_up | crowded_down
-        self.start = self._start()
-
-    def _start(self) -> FloatArray:
-        V = self.planes.weights[:, self.features]
-        above = self.sign > 0.0
-        lowest = np.where(above, V, np.inf).min(axis=0)
-        highest = np.where(above, -np.inf, V).max(axis=0)
-        t = np.where(
-            np.isfinite(lowest),
-            np.where(np.isfinite(highest), (lowest + highest) / 2.0, lowest),
-            highest,
-        )
-        V = np.where(above, np.maximum(V, t), np.minimum(V, t))
-        lower = np.where(self.below, V, -np.inf).max(axis=0)
-        between = np.where(self.middle, V, np.inf).min(axis=0)
-        between = np.where(np.isfinite(between), between, t)
-        ends = np.where(self.both, (np.where(self.both, lower, 0.0) + between) / 2.0, t)
-        g = np.where(self.both, np.maximum(t - ends, 0.0), 0.0)
-        e = np.where(self.below, t - g - V, np.where(above, V - t, t - V))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(g > 0.0, (t - V) / g, 0.0)
-        e = np.where(self.middle, np.clip(part, 0.0, 1.0), np.maximum(e, 0.0))
-        e = np.where(self.tied, 0.0, e)
-        weights = self.planes.weights.copy()
-        weights[:, self.features] = e
-        return np.concatenate([replace(self.planes, weights=weights).as_vector(), t, g])
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        low = np.full(self.start.shape, -np.inf)
-        high = np.full(self.start.shape, np.inf)
-        weights_low, weights_high = self._as_weights(low), self._as_weights(high)
-        weights_low[:, self.features] = 0.0
-        weights_high[:, self.features] = np.where(
-            self.tied, 0.0, np.where(self.middle, 1.0, np.inf)
-        )
-        n = len(self.features)
-        low[-n:] = 0.0
-        high[-n:] = np.where(self.both, np.inf, 0.0)
-        return low, high
-
-    def _as_weights(self, vector: FloatArray) -> FloatArray:
-        """A view of the weights' part of a vector."""
-        return vector[: self.planes.weights.size].reshape(self.planes.weights.shape)
-
-    def _split(self, vector: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        n = len(self.features)
-        inner = vector[: -2 * n]
-        e = self._as_weights(vector)[:, self.features]
-        return inner, e, vector[-2 * n : -n], vector[-n:]
-
-    def planes_at(self, vector: FloatArray) -> Planes:
-        inner, e, t, g = self._split(vector)
-        V = np.where(self.middle, t - g * e, np.where(self.below, (t - g) - e, t + self.sign * e))
-        planes = self.planes.with_vector(inner.copy())
-        planes.weights[:, self.features] = V
-        return planes
-
-    def gradient(self, vector: FloatArray, of_planes: FloatArray) -> FloatArray:
-        """The chain rule, from the gradient over the flat planes."""
-        _, e, _, g = self._split(vector)
-        out = of_planes.copy()
-        weights = self._as_weights(out)
-        V = weights[:, self.features].copy()
-        weights[:, self.features] = np.where(self.middle, -g * V, self.sign * V)
-        by_t = V.sum(axis=0)
-        by_g = -np.where(self.below, V, 0.0).sum(axis=0) - np.where(self.middle, e * V, 0.0).sum(
-            axis=0
-        )
-        return np.concatenate([out, by_t, by_g])
-
-
 def minimize(rows: Sums, descent: Descent, order: Order) -> Descended:
-    """``kernel.minimize`` under an order: SciPy's bounded L-BFGS over the native loss."""
-    return descend(rows, descent, _Coordinates(order, descent.planes))
+    """``kernel.minimize`` under an order of the weights."""
+    return kernel.minimize_within(rows, descent, OrderedWeights(order, descent.planes))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,11 @@ from geomix.core.lifts import (
     median_gamma,
     with_rotation,
 )
-from geomix.core.spline import Binned, fit_spline
+from geomix.core.spline import Binned, SplineLift, fit_pairs, fit_spline
 from geomix.table.one_hot import expanded, fit_expand
 from geomix.table.row_views import PickedRows, is_dense
 from geomix.table.schema import Schema
-from geomix.training.features import Features, make_features
+from geomix.training.features import Features, make_features, with_tables
 from geomix.training.monotone import Direction
 from geomix.training.parameter_checks import MOST_KNOTS
 from geomix.training.plane_counts import MOST_CLUSTERS, Clusters, find_clusters, whole_classes
@@ -86,6 +87,7 @@ class Preparation:
     known: Known | None = None
     _made: dict[tuple[Any, ...], Features] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
+    _turn: RLock = field(default_factory=RLock)
 
     @cached_property
     def rows(self) -> Rows:
@@ -124,8 +126,9 @@ class Preparation:
             return self.clusters
         if n_planes == 1:
             return whole_classes(self.encoded.y, self.n_classes)
-        if n_planes not in self._split:
-            self._split[n_planes] = self._clusters(self._counts(n_planes))
+        with self._turn:
+            if n_planes not in self._split:
+                self._split[n_planes] = self._clusters(self._counts(n_planes))
         return self._split[n_planes]
 
     def n_planes_of(self, n_planes: int | None) -> int:
@@ -171,7 +174,18 @@ class Preparation:
         n_knots: int | None = None,
         pairs: tuple[tuple[int, int], ...] = (),
     ) -> Features:
-        """Features of a lift; made once while they are small."""
+        """Features of a lift; made once while they are small. Folds that are trained side by side
+        take turns."""
+        with self._turn:
+            return self._features(lift, gamma_factor, n_knots, pairs)
+
+    def _features(
+        self,
+        lift: str,
+        gamma_factor: float | None,
+        n_knots: int | None,
+        pairs: tuple[tuple[int, int], ...],
+    ) -> Features:
         key = lift, gamma_factor, n_knots, pairs
         if key not in self._made:
             if lift == "spline":
@@ -197,10 +211,25 @@ class Preparation:
         return make_features(scaled.with_lift(made), rows, valid)
 
     def _spline_features(self, n_knots: int, pairs: tuple[tuple[int, int], ...]) -> Features:
+        if pairs:
+            return self._with_pairs(self.features("spline", None, n_knots), pairs)
         rows, n_levels = self.encoded, self.schema.n_levels
         has_missing = None if self.known is None else self.known.has_missing
-        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, pairs, has_missing)
+        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, (), has_missing)
         return make_features(spline_map(lift, len(n_levels)), rows, self.encoded_held_out)
+
+    def _with_pairs(self, curves: Features, pairs: tuple[tuple[int, int], ...]) -> Features:
+        """Features of a spline lift without pairs, and those of tables over pairs behind them."""
+        rows, valid, n_levels = self.encoded, self.encoded_held_out, self.schema.n_levels
+        tables = fit_pairs(rows.X, rows.weight, n_levels, pairs)
+        lift = curves.feature_map.lift
+        assert isinstance(lift, SplineLift)
+        both = SplineLift(lift.parts + tables.parts, lift.n_columns)
+        held_out = None
+        if curves.held_out is not None and valid is not None:
+            held_out = with_tables(curves.held_out, valid, tables, both)
+        ready = with_tables(curves.rows, rows, tables, both)
+        return Features(spline_map(both, len(n_levels)), ready, held_out, None)
 
     def _lift(self, lift: str, gamma_factor: float | None, rows: Rows) -> Lift:
         settings, n_inputs = self.settings, self.linear.n_outputs

@@ -18,10 +18,10 @@ from geomix.core import kernel
 from geomix.core.calibration import PRIOR_SCALE
 from geomix.core.lbfgs import default_value_tol
 from geomix.core.objective import usage_penalty
+from geomix.core.ordered_weights import Order
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums
 from geomix.training.history import Record
-from geomix.training.monotone import Order
 from geomix.training.rows import Rows
 from geomix.training.settings import Settings
 

@@ -1,0 +1,80 @@
+"""Fits side by side on threads: native code releases the interpreter, so they use several cores.
+
+Results come in the order of the work, whatever finished first, and each fit is the same whether it
+runs alone or beside others. So the model is the same for any ``n_jobs``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from geomix.core import kernel
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Counted operations (``search/cost.py``) of a fit from which a thread of its own pays.
+SMALLEST_WORK = 2e7
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads that ``n_jobs`` asks for: None and -1 are all processors, -2 all but one; one
+    inside work that runs in parallel already."""
+    most = kernel.thread_limit() or _n_processors()
+    if n_jobs is None:
+        return most
+    return min(n_jobs, most) if n_jobs > 0 else max(most + 1 + n_jobs, 1)
+
+
+def _n_processors() -> int:
+    """Those of this process, or GEOMIX_NUM_THREADS."""
+    wanted = os.environ.get("GEOMIX_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Sequence[Item], threads: int
+) -> Generator[Result, None, None]:
+    """``work`` of each item in turn, the next ones begun on other threads.
+
+    Where the caller stops early, what had begun is awaited and its result dropped.
+    """
+    if threads < 2 or len(items) < 2:
+        yield from map(work, items)
+        return
+
+    def alone(item: Item) -> Result:
+        with kernel.one_thread():
+            return work(item)
+
+    waiting: deque[Future[Result]] = deque()
+    left = iter(items)
+    pool = ThreadPoolExecutor(min(threads, len(items)))
+    try:
+        _begin(pool, alone, left, waiting, threads)
+        while waiting:
+            yield waiting.popleft().result()
+            _begin(pool, alone, left, waiting, threads)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(
+    pool: ThreadPoolExecutor,
+    work: Callable[[Any], Any],
+    left: Iterator[Any],
+    waiting: deque[Future[Any]],
+    most: int,
+) -> None:
+    while len(waiting) < most:
+        item = next(left, None)
+        if item is None:
+            return
+        waiting.append(pool.submit(work, item))
