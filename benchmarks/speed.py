@@ -1,7 +1,7 @@
 """How fast geomix is, next to its peers, in one run.
 
     python benchmarks/speed.py [row] [batch] [frames] [fit] [default] [large] [sparse] [spline]
-                               [memory] [--data FOLDER]
+                               [memory] [monotone] [jobs] [bounded] [peak] [--data FOLDER]
 
 Each part is one of the figures that the native core is held to. Times are the smallest of
 several repeats, on one thread unless a row names more; every row names its path: `scorer`
@@ -29,6 +29,7 @@ from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import scipy.sparse  # noqa: E402
+import speed_fits  # noqa: E402
 import speed_frames  # noqa: E402
 import speed_peers  # noqa: E402
 from conditions import kernel_name, processor, versions  # noqa: E402
@@ -455,6 +456,7 @@ PARTS = {
     "sparse": sparse,
     "spline": spline,
     "memory": memory,
+    **speed_fits.PARTS,
 }
 
 

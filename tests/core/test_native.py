@@ -23,8 +23,10 @@ from geomix.core import clustering, kernel, objective
 from geomix.core.calibration import calibrate
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import FourierLift, IdentityLift, Standardize, draw_fourier, pass_through
+from geomix.core.pair_gains import pair_gains
 from geomix.core.planes import Planes, class_starts, ensemble
 from geomix.core.predictors import NumpyPredictor, NumpyScorer
+from geomix.core.row_sums import NumpyRows
 from geomix.core.spline import fit_spline
 
 pytestmark = pytest.mark.kernel
@@ -625,6 +627,34 @@ def test_native_calibration_equals_numpy():
 
 
 # --- the door ---
+
+
+@native_only
+@pytest.mark.parametrize(("n_columns", "n_classes"), [(1, 2), (2, 2), (7, 3)])
+def test_native_gains_of_pairs_equal_numpy(n_columns, n_classes):
+    rng = np.random.default_rng(0)
+    bins = rng.integers(8, size=(n_columns, 500)).astype(np.uint8)
+    terms = rng.random((500, 3 * n_classes))
+    ours = np.triu(kernel.pair_gains(bins, terms, 8))
+    np.testing.assert_allclose(ours, pair_gains(bins, terms, 8), rtol=1e-11)
+
+
+@native_only
+@pytest.mark.parametrize("per_class", [[1, 1], [2, 1], [2, 2], [3, 2], [4, 4], [6, 3]])
+def test_a_plane_of_curves_has_the_same_sums_beside_any_number_of_planes(per_class):
+    """Planes go in tiles of two, four or eight, which change no bit."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 4] = rng.integers(4, size=300)
+    lift = fit_spline(X, np.ones(300), np.array([0, 0, 0, 0, 4]), 12, ((0, 1), (2, 4)))
+    planes = some_planes(per_class, lift.n_outputs, rng, 0.1)
+    y, weight = rng.integers(2, size=300), rng.uniform(0.5, 2.0, 300)
+    rows = kernel.training_rows(kernel.binned(lift, X), y, weight)
+    theirs = NumpyRows(kernel.binned(lift, X), y, weight).terms(planes, 3.0, 0.1)
+    ours = rows.terms(planes, 3.0, 0.1)
+    np.testing.assert_allclose(ours.weights_gradient, theirs.weights_gradient, atol=2e-3)
+    np.testing.assert_allclose(ours.loss, theirs.loss, rtol=1e-5)
 
 
 @native_only

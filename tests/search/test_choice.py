@@ -486,7 +486,7 @@ def stand_in_fits(monkeypatch, objectives, stopped="converged"):
     def train(*_, start=0):
         record = SimpleNamespace(loss=objectives[start])
         trained = SimpleNamespace(records=[record], stopped=stopped)
-        return SimpleNamespace(start=start, trained=trained)
+        return SimpleNamespace(start=start, trained=trained, is_small=True)
 
     monkeypatch.setattr(folds, "train_on_fold", train)
 
@@ -521,6 +521,17 @@ def test_the_families_that_are_left_are_compared_on_five_folds(boxes, rng):
     assert len({one.family for one in finals}) == len(finals) >= 2
     assert [one.chosen for one in finals].count(True) == 1
     assert all(one.n_rows == pytest.approx(0.8 * len(y), abs=2) for one in finals)
+
+
+@pytest.mark.parametrize("n_rows", [400, 2000], ids=["every rung has folds", "finals"])
+def test_the_fits_that_won_set_the_temperature_without_training_again(boxes, n_rows, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(splits.Folds, "to_check", refuse)
+    X, y = boxes
+    clf = GeometricMixtureClassifier(random_state=0).fit(X[:n_rows], y[:n_rows])
+    assert clf.model_.temperature != 1.0
 
 
 def test_pairs_are_found_among_many_classes_of_few_rows(rng):

@@ -18,6 +18,7 @@ from geomix.core.objective import penalised
 from geomix.core.ordered_weights import Order, OrderedWeights
 from geomix.core.spline_parts import PairPart
 from geomix.explain.additive_form import NoShapes
+from geomix.search.constants import Calm
 from geomix.training.monotone import minimize as ordered_minimize
 
 pytestmark = pytest.mark.kernel
@@ -168,6 +169,44 @@ def test_a_bounded_minimum_is_one(rng):
     assert free.weights[0, 0] < free.weights[1, 0]
     # Against the labels the best order is none at all: both planes are equal along the column.
     assert ended.weights[0, 0] == pytest.approx(ended.weights[1, 0], abs=1e-6)
+
+
+@pytest.mark.skipif(not kernel.is_native, reason="the NumPy kernel is in use")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_native_solver_within_bounds_ends_where_scipys_does(seed):
+    rng = np.random.default_rng(seed)
+    planes = random_planes(rng, [1, 1, 1], 6)
+    Phi, y, weight = random_rows(rng, 300, 6, 3)
+    up, down = np.zeros((3, 3), dtype=bool), np.zeros((3, 3), dtype=bool)
+    up[0, 0], down[0, 2], up[1, 1], down[2, 2] = True, True, True, True
+    order = Order(np.array([0, 2, 3]), up, down)
+    penalty = np.full(3, 1e-3)
+    descent = kernel.Descent(planes, 1.0, 0.0, penalty, max_iter=2000, tol=1e-8, value_tol=1e-15)
+    rows, same = kernel.training_rows(Phi, y, weight), kernel.NumpyRows(Phi, y, weight)
+
+    def value(at):
+        return penalised(same.terms(at, 1.0, 0.0), at, penalty, 0.0)[0]
+
+    ours = ordered_minimize(rows, descent, order)
+    theirs = ordered_minimize(same, descent, order)
+    assert ours.converged
+    assert value(ours.planes) == pytest.approx(value(theirs.planes), abs=1e-7)
+    weights = ours.planes.weights[:, order.features]
+    assert (weights[0, 0] >= weights[1:, 0]).all()
+    assert (weights[2, 0] <= weights[:2, 0]).all()
+    assert (weights[1, 1] >= weights[[0, 2], 1]).all()
+
+
+def test_calm_curves_keep_the_order(monkeypatch):
+    """Changes of direction are removed plane by plane, which would break an order of planes."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (600, 3))
+    y = (rng.random(600) < 0.2 + 0.6 * X[:, 0] * X[:, 1]).astype(int)
+    monkeypatch.setattr("geomix.search.finish.CALM", Calm((0.5,), 10.0))
+    settings = {"lift": "spline", "n_planes": 3, "l2": 1e-4, "random_state": 0}
+    clf = classifier(monotonic_cst={0: 1}, **settings).fit(X, y)
+    assert any("Changes of direction" in note for note in clf.history_.notes)
+    assert clf.model_.check_monotone({0: {1: 1}})
 
 
 def test_names_missing_cells_and_categories_go_together():

@@ -191,7 +191,7 @@ def fit_spline(
     are used, evenly spread. ``has_missing`` (n_columns,) marks columns that have missing cells in
     rows other than ``X``."""
     table, weight = _sampled(X, weight)
-    missing = np.isnan(table).any(axis=0)
+    missing: BoolArray = np.asarray(np.isnan(table).any(axis=0))
     missing = missing if has_missing is None else missing | has_missing
     parts: list[SplinePart] = []
     for column in range(table.shape[1]):

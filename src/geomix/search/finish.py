@@ -63,7 +63,13 @@ def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     y = np.concatenate([fit.valid.y for fit in fits if fit.valid is not None])
     weight = np.concatenate([fit.valid.weight for fit in fits if fit.valid is not None])
     plain = _calibrated(fits, 0.0, y, weight, settings)
-    return _calmest(fits, plain, y, weight, settings) if is_read else plain[0]
+    if not is_read:
+        return plain[0]
+    return _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
+
+
+def _monotone_columns(folds: Folds) -> frozenset[int]:
+    return frozenset(one.column for one in folds.task.directions)
 
 
 def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[Fitted]:
@@ -96,30 +102,38 @@ def _calmest(
     y: IntArray,
     weight: FloatArray,
     settings: Settings,
+    left_out: frozenset[int],
 ) -> Finish:
     """The largest tolerance whose validation loss is within ``CALM.price`` of the smallest one."""
     tried = [plain]
-    tried += [_calibrated(fits, one, y, weight, settings) for one in CALM.tolerances]
+    tried += [_calibrated(fits, one, y, weight, settings, left_out) for one in CALM.tolerances]
     best = min(loss for _, loss in tried)
     return [found for found, loss in tried if loss <= (1.0 + CALM.price) * best][-1]
 
 
 def _calibrated(
-    fits: list[Fitted], tolerance: float, y: IntArray, weight: FloatArray, settings: Settings
+    fits: list[Fitted],
+    tolerance: float,
+    y: IntArray,
+    weight: FloatArray,
+    settings: Settings,
+    left_out: frozenset[int] = frozenset(),
 ) -> tuple[Finish, float]:
     """The temperature at a tolerance, and the validation loss with both."""
-    S = np.concatenate([_validation_scores(one, tolerance, settings) for one in fits])
+    S = np.concatenate([_validation_scores(one, tolerance, settings, left_out) for one in fits])
     temperature, loss = kernel.calibrate(S, y, weight, PRIOR_SCALE)
     if not settings.calibrate:
         temperature = 1.0
     return Finish(float(temperature), tolerance), float(loss)
 
 
-def _validation_scores(fitted: Fitted, tolerance: float, settings: Settings) -> FloatArray:
+def _validation_scores(
+    fitted: Fitted, tolerance: float, settings: Settings, left_out: frozenset[int]
+) -> FloatArray:
     planes = fitted.trained.planes
     if tolerance > 0.0:
         over_the_lift = fitted.features.expanded(planes)
-        calm = calmed(over_the_lift, fitted.train, tolerance)
+        calm = calmed(over_the_lift, fitted.train, tolerance, left_out)
         planes = fitted.features.working(calm)
     assert fitted.valid is not None
     return fitted.valid.prepared.class_scores(planes, settings.sharpness)
@@ -143,7 +157,7 @@ def finish(
             log.notes.append(f"{gone} planes were removed: idle, or copies of another plane.")
     planes = fitted.features.expanded(fitted.trained.planes)
     if decided.tolerance > 0.0:
-        planes = calmed(planes, fitted.train, decided.tolerance)
+        planes = calmed(planes, fitted.train, decided.tolerance, _monotone_columns(folds))
         calm = replace(fitted.trained, planes=fitted.features.working(planes))
         fitted = replace(fitted, trained=calm)
         log.notes.append(

@@ -12,6 +12,7 @@ shown. The tolerance is chosen on validation rows (``search/finish.py``).
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 import numpy as np
@@ -28,16 +29,17 @@ from geomix.training.rows import Rows
 LEAST_MASS = 1e-9
 
 
-def calmed(planes: Planes, rows: Rows, tolerance: float) -> Planes:
+def calmed(planes: Planes, rows: Rows, tolerance: float, left_out: Container[int] = ()) -> Planes:
     """Planes over a spline lift's own features, their curves without small changes of direction.
 
-    rows : binned training rows;  tolerance : in units of plane scores.
+    rows : binned training rows;  tolerance : in units of plane scores;  left_out : columns whose
+    curves stay as they are, such as monotone ones, whose planes keep an order among themselves.
     """
     X = rows.X
     assert isinstance(X, Binned)
     weights = planes.weights.copy()
     for part, steps, codes in X.by_part():
-        if isinstance(part, CurvePart):
+        if isinstance(part, CurvePart) and part.column not in left_out:
             along = slice(steps.start, steps.start + len(part.knots) - 1)
             mass = knot_mass(part, codes, rows.weight)
             mass += LEAST_MASS * max(mass.sum(), 1.0)
