@@ -64,7 +64,7 @@ def monotone() -> list[str]:
     tables = {"wdbc, ten columns": (X, y, dict.fromkeys(range(10), -1))}
     X, y = some_rows("magic", 4_000)
     first = sorted(set(y))[0]
-    tables["magic, three columns"] = X, y, dict.fromkeys(range(3), {first: 1})
+    tables["magic, three columns"] = X, y, {j: {first: 1} for j in range(3)}
     for name, (X, y, directions) in tables.items():
         for kind, settings in KINDS.items():
             free = processor_seconds(fit(X, y, **settings))
