@@ -168,7 +168,7 @@ def batch() -> list[str]:
             models["spline"] = SPLINE
         for lift, settings in models.items():
             m = GeometricMixtureClassifier(**settings).fit(X, y).model_
-            numpy = NumpyPredictor(m.standardize, m.lift, m.planes, m.sharpness, m.temperature)
+            numpy = NumpyPredictor(m.feature_map, m.planes, m.sharpness, m.temperature)
             rows += [
                 (f"geomix {lift}", "model", best(lambda m=m, X=many: m.predict_proba(X))),
                 (
