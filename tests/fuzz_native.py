@@ -1,4 +1,4 @@
-"""A fuzzer on native code: scorer, tables, sparse rows, binning and training terms.
+"""A fuzzer on native code: scorer, tables, frames, sparse rows, binning, training terms.
 
     python tests/fuzz_native.py --seconds 600 --seed 1
 
@@ -128,6 +128,34 @@ def fuzz_sparse(rng, model):
         answers_are_probabilities(P)
 
 
+def fuzz_frame(rng, model):
+    """Frames of polars and Arrow in many types, with offsets, chunks and nulls."""
+    import polars as pl
+    import pyarrow as pa
+
+    n = int(rng.integers(1, 40))
+    types = ["float64", "float32", "int64", "int8", "uint16", "bool"]
+    columns, plain = {}, np.empty((n, 5))
+    for j in range(5):
+        kind = types[int(rng.integers(len(types)))]
+        cells = rng.integers(0, 2 if kind == "bool" else 100, n).astype(kind)
+        missing = rng.random(n) < (0.3 if rng.random() < 0.5 else 0.0)
+        columns[f"x{j}"] = pa.array(cells, mask=missing)
+        plain[:, j] = np.where(missing, np.nan, cells)
+    table = pa.table(columns)
+    first = int(rng.integers(0, n))
+    table, plain = table.slice(first), plain[first:]
+    kind = rng.integers(4)
+    if kind == 0 and len(plain) > 1:
+        cut = int(rng.integers(1, len(plain)))
+        table = pa.concat_tables([table.slice(0, cut), table.slice(0, 0), table.slice(cut)])
+    frame = [table, table.combine_chunks(), pl.from_arrow(table), table.to_pandas()][kind]
+    P = model.predict_proba(frame)
+    answers_are_probabilities(P)
+    assert np.array_equal(P, model.predict_proba(plain))
+    assert np.array_equal(model.predict_proba(frame[:1]), P[:1])
+
+
 def fuzz_binning(rng, model):
     from geomix.core import kernel
     from geomix.core.spline import fit_spline
@@ -164,7 +192,7 @@ def fuzz_training(rng, model):
     )
 
 
-PARTS = (fuzz_table, fuzz_scorer, fuzz_sparse, fuzz_binning, fuzz_training)
+PARTS = (fuzz_table, fuzz_scorer, fuzz_sparse, fuzz_frame, fuzz_binning, fuzz_training)
 
 
 def child(seed):

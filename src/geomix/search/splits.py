@@ -253,12 +253,8 @@ class Folds:
     def _sampled(self, index: IntArray, n_rows: int) -> IntArray:
         if len(index) <= n_rows:
             return index
-        y, share, rng = (
-            self.task.rows.y[index],
-            n_rows / len(index),
-            stream(self.task.seed, "sample"),
-        )
-        found = stratified_split(y, share, rng)[1]
+        y = self.task.rows.y[index]
+        found = stratified_split(y, n_rows / len(index), stream(self.task.seed, "sample"))[1]
         if len(found) < n_rows / 2:  # very many small classes, whose shares round to no row
             found = np.union1d(found, np.unique(y, return_index=True)[1])
         return index[found]
