@@ -68,15 +68,16 @@ def cheapest_choice(
     most_changes: int | None = None,
     log_odds: float | None = None,
     most_states: int = 1_500,
+    Z: FloatArray | None = None,
 ) -> Selection:
     """The cheapest choice that reaches the aim and costs less than ``most_cost``.
 
     most_changes : of columns;  log_odds : least log(p / (1 - p)) of the target, or None
-    most_states : partial choices kept
+    most_states : partial choices kept;  Z : plane scores of the row, if they are known
     """
     if not options:
         return Selection(None, np.inf, True)
-    Z = form.scores(row[None, :])[0]
+    Z = form.scores(row[None, :])[0] if Z is None else Z
     bounds = _Bounds(options, form, row, Z, aim)
     best, best_cost, is_exact = None, most_cost, True
     limit = len(options) if most_changes is None else most_changes

@@ -311,9 +311,15 @@ class Change:
     t: FloatArray
 
 
-def moves_of(form: Additive, row: FloatArray, free: Constraints, norm: float = 2.0) -> Moves:
-    """The table of all changes of a row."""
-    Z = form.scores(row[None, :])[0]
+def moves_of(
+    form: Additive,
+    row: FloatArray,
+    free: Constraints,
+    norm: float = 2.0,
+    Z: FloatArray | None = None,
+) -> Moves:
+    """The table of all changes of a row; Z : its plane scores, if they are known."""
+    Z = form.scores(row[None, :])[0] if Z is None else Z
     cells = form.grids.cells
     made = [_column(shape, row, free, norm, cells.get(shape.column)) for shape in form.shapes]
     starts = np.concatenate([[0], np.cumsum([len(one["values"]) for one in made])])

@@ -27,7 +27,7 @@ from geomix.geometry.bounds import (
 )
 from geomix.geometry.branch_and_bound import cheapest_choice
 from geomix.geometry.moves import Moves, moves_of
-from geomix.geometry.options import affordable, on_grid, undominated
+from geomix.geometry.options import affordable, on_grid, promising, undominated
 from geomix.geometry.refinement import best_change
 from geomix.geometry.search import Aim
 from geomix.geometry.task import EASY, LEADS, Answer, Task
@@ -35,6 +35,7 @@ from geomix.geometry.tightening import refined_row, tightened
 
 FEW = 3  # columns that change under sparse="auto"
 FARTHEST = 4.0  # multiple of the nearest distance up to which few changes are preferred
+MOST_COLUMNS = 12  # of continuous columns, in which a few changes are searched for
 FEWER_PRICE = 1.5  # multiple of the distance with three changes for which one or two are preferred
 # The first reach that is searched where columns are linked by pairs, and the factor to the next.
 NEAREST, WIDER = 1e-3, 2.0
@@ -47,7 +48,7 @@ def nearest_row(task: Task, code: int) -> Answer:
         return Answer("found", code, task.row, 0.0, 0.0)
     if task.form is None:
         return _enumerated(task, code)
-    moves = moves_of(task.form, task.row, task.free, task.norm)
+    moves = moves_of(task.form, task.row, task.free, task.norm, task.plane_scores)
     bound = _lower_bound(task, moves, code)
     if np.isinf(bound):
         return Answer("infeasible", code, None, np.inf, np.inf)
@@ -216,6 +217,8 @@ def _chosen(
     options = affordable(options, most_cost)
     if any(not len(one) for one in options):
         return None, True
+    if most_changes is not None and not task.is_discrete:
+        options = promising(options, task.form.planes, code, task.norm, MOST_COLUMNS)
     kept = [undominated(one, task.form.planes, code) for one in options]
     is_exact = True
     base = task.leads[0] - LEADS[0]
@@ -229,6 +232,7 @@ def _chosen(
             most_changes=most_changes,
             log_odds=None if task.log_odds is None else task.log_odds + lead,
             most_states=task.effort.n_states,
+            Z=task.plane_scores,
         )
         is_exact = is_exact and choice.is_exact
         if choice.picked is None:

@@ -155,6 +155,27 @@ def affordable(options: list[Options], most_cost: float) -> list[Options]:
     return [one for one in made if len(one) != 1 or one.cost[0] > 0.0]
 
 
+def promising(
+    options: list[Options], planes: Planes, target: int, norm: float, most: int
+) -> list[Options]:
+    """At most ``most`` columns: those with the largest gain for their cost, in order."""
+    if len(options) <= most:
+        return options
+    own = planes.class_of == target
+    ratios = [_gain_for_cost(one, own, norm) for one in options]
+    best = np.argsort(ratios, kind="stable")[::-1][:most]
+    return [options[i] for i in np.sort(best)]
+
+
+def _gain_for_cost(options: Options, own: BoolArray, norm: float) -> float:
+    """The largest gain of the target per unit of distance; infinite where a change is required."""
+    if options.cost[0] > 0.0:
+        return float("inf")
+    gain = options.F[1:, own].max(axis=1) - options.F[1:, ~own].min(axis=1)
+    ratios = gain / np.maximum(options.cost[1:] ** (1.0 / norm), np.finfo(float).tiny)
+    return float(ratios.max(initial=0.0))
+
+
 def undominated(options: Options, planes: Planes, target: int) -> Options:
     """Without options that a cheaper one of the same cell dominates."""
     own = planes.class_of == target

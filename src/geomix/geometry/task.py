@@ -46,6 +46,12 @@ class Task:
         n_values = self.effort.n_values
         return column_options(self.form, self.row, self.free, self.norm, n_values)
 
+    @cached_property
+    def plane_scores(self) -> FloatArray:
+        """(P,) of the row."""
+        assert self.form is not None
+        return self.form.scores(self.row[None, :])[0]
+
     def options_within(self, r: float) -> list[Options]:
         """As ``options``, among the changes of at most r in every column: fewer values, so that
         less has to be thinned."""

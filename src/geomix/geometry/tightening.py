@@ -27,7 +27,7 @@ def refined_row(task: Task, row: FloatArray, code: int) -> FloatArray:
     levels = {j: [row[j]] for j in free.levels}
     assert task.form is not None
     fixed = replace(free, low=low, high=high, levels=levels)
-    moves = moves_of(task.form, task.row, fixed, task.norm)
+    moves = moves_of(task.form, task.row, fixed, task.norm, task.plane_scores)
     for lead in task.leads:
         change = best_change(moves, Aim(code, lead), task.norm)
         if change is None:
