@@ -21,7 +21,7 @@ COMPARED = ("geomix", "geomix_paper", "logistic", "rbf_svm", "forest")
 ROWS_PER_CLASS = (10, 20, 40, 80)
 RARE_SHARES = {"a tenth": 0.1, "a fiftieth": 0.02}
 FEWEST = 2  # of a class, in training and in validation rows: less cannot be stratified
-SEEDS = 5
+SEEDS = 3
 
 FEW = {f"{n} rows per class": n for n in ROWS_PER_CLASS}
 RARE = {f"last class {words} of its rows": share for words, share in RARE_SHARES.items()}

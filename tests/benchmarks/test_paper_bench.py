@@ -273,6 +273,16 @@ def test_small_sets_have_ten_seeds():
     }
 
 
+def test_adult_is_measured_by_glass_boxes_alone_and_left_out_without_its_file(monkeypatch):
+    monkeypatch.setattr(data.adult, "is_there", lambda: True)
+    jobs = run.planned(run.selected(["models", "adult"], quick=False), 1)
+    assert {job.run.model for job in jobs} == set(models.GLASS_BOX)
+    monkeypatch.setattr(data.adult, "is_there", lambda: False)
+    assert "adult" not in data.every()
+    with pytest.raises(SystemExit, match="Got --only adult"):
+        run.selected(["adult"], quick=False)
+
+
 @pytest.mark.parametrize("name", sorted(bayes.DENSITIES))
 def test_the_best_possible_accuracy_is_that_of_the_generator(name):
     assert bayes.long_run(name, n_draws=1) == pytest.approx(bayes.RATE[name], abs=0.01)
