@@ -55,7 +55,7 @@ paper: $(VENV)/.bench
 speed: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed.py
 
-# Threads, worker processes, kills and odd files, with counts. What was measured last:
+# Threads, worker processes, kills and odd files, with counts. For a long run:
 # SOAK="--seconds 120 --workers 25 --kills 334 --worker-kills 50 --output benchmarks/results/soak.md"
 SOAK ?= --seconds 60 --workers 8 --kills 100 --worker-kills 5
 soak: $(VENV)/.test

@@ -247,13 +247,13 @@ def soak_dask(args, folder):
 
         kill_at = 0
         bridge._DaskSums.terms = counted
-        expected = bridge.DaskGeometricMixtureClassifier(**settings).fit(X, y).model_.planes
+        expected = bridge.DaskGeometricMixtureClassifier(worker_timeout=600.0, **settings).fit(X, y).model_.planes
         n_passes = len(passes)
         for _ in range(args.worker_kills):
             client.wait_for_workers(2, timeout=300)
             passes.clear()
             kill_at = rng.randint(1, n_passes)
-            found = bridge.DaskGeometricMixtureClassifier(**settings).fit(X, y).model_.planes
+            found = bridge.DaskGeometricMixtureClassifier(worker_timeout=600.0, **settings).fit(X, y).model_.planes
             same = np.array_equal(found.weights, expected.weights)
             _tally(
                 counts,
