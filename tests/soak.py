@@ -245,15 +245,20 @@ def soak_dask(args, folder):
                 counts["workers killed"] += 1
             return terms(self, *at)
 
+        def fitted():
+            # A worker takes long to start again on a busy machine.
+            clf = bridge.DaskGeometricMixtureClassifier(worker_timeout=600.0, **settings)
+            return clf.fit(X, y).model_.planes
+
         kill_at = 0
         bridge._DaskSums.terms = counted
-        expected = bridge.DaskGeometricMixtureClassifier(worker_timeout=600.0, **settings).fit(X, y).model_.planes
+        expected = fitted()
         n_passes = len(passes)
         for _ in range(args.worker_kills):
             client.wait_for_workers(2, timeout=300)
             passes.clear()
             kill_at = rng.randint(1, n_passes)
-            found = bridge.DaskGeometricMixtureClassifier(worker_timeout=600.0, **settings).fit(X, y).model_.planes
+            found = fitted()
             same = np.array_equal(found.weights, expected.weights)
             _tally(
                 counts,
