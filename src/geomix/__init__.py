@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     )
     from geomix.estimator import GeometricMixtureClassifier
     from geomix.explain.editing import merge
+    from geomix.hierarchy.classifier import HierarchicalClassifier
     from geomix.model import GeometricMixture
     from geomix.modelfile.saving import load
     from geomix.out_of_core.files import fit_files
+    from geomix.semi_supervised.classifier import SemiSupervisedClassifier
     from geomix.table.check import check_table
     from geomix.training.recipe import Recipe
     from geomix.versions import show_versions
@@ -28,11 +30,13 @@ __all__ = [
     "DataQualityWarning",
     "GeometricMixture",
     "GeometricMixtureClassifier",
+    "HierarchicalClassifier",
     "InvalidParameterError",
     "ModelFileError",
     "ModelVersionError",
     "Recipe",
     "SchemaError",
+    "SemiSupervisedClassifier",
     "TableFileError",
     "__version__",
     "check_table",
@@ -48,11 +52,13 @@ _HOMES = {
     "DataQualityWarning": "errors",
     "GeometricMixture": "model",
     "GeometricMixtureClassifier": "estimator",
+    "HierarchicalClassifier": "hierarchy.classifier",
     "InvalidParameterError": "errors",
     "ModelFileError": "errors",
     "ModelVersionError": "errors",
     "Recipe": "training.recipe",
     "SchemaError": "errors",
+    "SemiSupervisedClassifier": "semi_supervised.classifier",
     "TableFileError": "errors",
     "check_table": "table.check",
     "fit_files": "out_of_core.files",

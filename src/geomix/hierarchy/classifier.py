@@ -1,0 +1,182 @@
+"""HierarchicalClassifier: one ``GeometricMixtureClassifier`` for each group of a tree of classes.
+
+    P(class) = product over the groups on its path of P(child | group, x)
+
+So the probability of a group is the sum of its classes, and the model of a group sees only the rows
+of its classes. ``predict`` takes the most probable class, or, with ``minimize="distance"``, the one
+with the smallest expected distance along the tree: then mistakes are near.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.errors import InvalidParameterError
+from geomix.estimator import GeometricMixtureClassifier
+from geomix.hierarchy.tree import ClassTree, Group, read_tree
+from geomix.table.labels import plain_labels, read_labels
+from geomix.table.reader import read_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MINIMIZED = ("errors", "distance")
+
+
+class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Classify along a tree of classes, with one model for each group.
+
+    Parameters
+    ----------
+    estimator : GeometricMixtureClassifier or None, default=None
+        The model of each group, with its parameters; None is one with default parameters.
+    tree : dict or None, default=None
+        Groups of classes: a dict of names to dicts or to lists of class labels, in which every
+        class of y is once. None is one group, which makes an ordinary classifier.
+    minimize : {"errors", "distance"}, default="errors"
+        What ``predict`` makes small: the share of errors, or the expected number of steps along
+        the tree between the predicted class and the true one.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, in the order of the columns of ``predict_proba``.
+    tree_ : ClassTree
+        The groups, and the distances between classes.
+    estimators_ : dict
+        The fitted model of each group with several children, by its path of names; its classes are
+        the positions of the children in the group.
+    n_features_in_ : int
+        Number of columns in ``fit``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from geomix import GeometricMixtureClassifier, HierarchicalClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GeometricMixtureClassifier(preset="fast", random_state=0)
+    >>> tree = {"setosa": [0], "others": [1, 2]}
+    >>> clf = HierarchicalClassifier(model, tree=tree).fit(X, y)
+    >>> sorted(clf.predict_group_proba(X[:2]))
+    ['others', 'setosa']
+    """
+
+    classes_: Any
+    tree_: ClassTree
+    estimators_: dict[tuple[str, ...], GeometricMixtureClassifier]
+    n_features_in_: int
+
+    def __init__(
+        self, estimator: Any = None, *, tree: Any = None, minimize: str = "errors"
+    ) -> None:
+        self.estimator = estimator
+        self.tree = tree
+        self.minimize = minimize
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows ``X`` with labels ``y``."""
+        base = self._checked_estimator()
+        if y is None:
+            raise ValueError(
+                "HierarchicalClassifier requires y to be passed, but the target y is None."
+            )
+        classes, codes = read_labels(column_or_1d(plain_labels(y), warn=True))
+        if len(classes) < 2:
+            raise ValueError(
+                "HierarchicalClassifier needs at least 2 classes, got 1 class: "
+                f"{classes.tolist()[0]!r}."
+            )
+        tree = read_tree(self.tree, classes)
+        check_consistent_length(X, codes, sample_weight)
+        read_rows(clone(base), X, reset=True)  # one check of all rows, with the user's columns
+        fitted = {
+            group.name: _fitted(clone(base), group, X, codes, sample_weight)
+            for group in tree.groups
+            if len(group.children) > 1
+        }
+        first = next(iter(fitted.values()))
+        self.classes_, self.tree_, self.estimators_ = classes, tree, fitted
+        self.n_features_in_ = first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = first.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class: the product along its path."""
+        check_is_fitted(self)
+        P: FloatArray | None = None
+        for group in self.tree_.groups:
+            if len(group.children) == 1:
+                continue
+            each = self.estimators_[group.name].predict_proba(X)
+            if P is None:
+                P = np.ones((len(each), len(self.classes_)))
+            for position, codes in enumerate(group.children):
+                P[:, codes] *= each[:, position, None]
+        assert P is not None
+        return P
+
+    def predict_group_proba(self, X: Any) -> dict[str, FloatArray]:
+        """Probability of each named group, the sum of its classes, by its path 'animal / bird'."""
+        P = self.predict_proba(X)
+        return self.tree_.group_probabilities(P)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class, or the one with the smallest expected distance."""
+        P = self.predict_proba(X)
+        if self.minimize == "distance":
+            return self.classes_[(P @ self.tree_.distances).argmin(axis=1)]
+        return self.classes_[P.argmax(axis=1)]
+
+    def _checked_estimator(self) -> GeometricMixtureClassifier:
+        if self.minimize not in MINIMIZED:
+            raise InvalidParameterError(
+                f"Got minimize={self.minimize!r}; expected one of 'errors', 'distance'."
+            )
+        if self.estimator is None:
+            return GeometricMixtureClassifier()
+        if not isinstance(self.estimator, GeometricMixtureClassifier):
+            raise InvalidParameterError(
+                f"Got estimator={self.estimator!r}; expected a GeometricMixtureClassifier."
+            )
+        return self.estimator
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimators_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = GeometricMixtureClassifier() if self.estimator is None else self.estimator
+        tags.input_tags = inner.__sklearn_tags__().input_tags
+        return tags
+
+
+def _fitted(
+    estimator: GeometricMixtureClassifier,
+    group: Group,
+    X: Any,
+    codes: IntArray,
+    sample_weight: Any,
+) -> GeometricMixtureClassifier:
+    """The model of a group, which tells its children apart."""
+    child_of = np.full(codes.max() + 1, -1)
+    for position, below in enumerate(group.children):
+        child_of[below] = position
+    rows = np.flatnonzero(child_of[codes] >= 0)
+    weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    if len(rows) < len(codes):
+        X = _safe_indexing(X, rows)
+    return estimator.fit(X, child_of[codes[rows]], sample_weight=weight)
