@@ -26,7 +26,7 @@ def adam_step(
     state: AdamState,
     vector: FloatArray,
     gradient: FloatArray,
-    learning_rate: float,
+    learning_rate: float | FloatArray,
     mean_decay: float = 0.9,
     square_decay: float = 0.999,
     epsilon: float = 1e-8,

@@ -11,20 +11,22 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.feature_map import FeatureMap
+from geomix.core.lifts import FourierLift
 from geomix.core.planes import Planes
 from geomix.core.spline import Binned, SplineLift
 from geomix.search.candidates import Candidate
 from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES, STARTS
 from geomix.search.parallel import in_order
 from geomix.training.adaptive_penalty import pair_units, part_strengths, step_units, units_of
-from geomix.training.features import Features, in_units
+from geomix.training.features import Features, in_units, make_features
 from geomix.training.history import Record
 from geomix.training.initial_planes import initial_planes, split_planes
 from geomix.training.interactions import Pairs, strongest_pairs
+from geomix.training.learnt_lift import learnt_lift
 from geomix.training.loop import train_planes
 from geomix.training.many_classes import affordable
 from geomix.training.monotone import order_of
-from geomix.training.preparation import MOST_NUMBERS_TO_KEEP, Preparation
+from geomix.training.preparation import MOST_NUMBERS_TO_KEEP, Preparation, standardised
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.run import Trained
@@ -49,6 +51,7 @@ class Fold:
     wholes: dict[Candidate, Planes] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
     _scaled: dict[tuple[Any, ...], Features] = field(default_factory=dict)
+    _lifts: dict[tuple[Any, ...], FourierLift] = field(default_factory=dict)
 
     @property
     def valid(self) -> Rows | None:
@@ -63,6 +66,46 @@ class Fold:
     def features(self, candidate: Candidate) -> Features:
         """Features of a candidate's lift; under an adaptive penalty scaled by column importance.
         Adaptive steps of curves are scaled later, by the planes themselves."""
+        if candidate.lift == "fourier" and self.preparation.settings.learn_lift != "off":
+            return self._learnt(candidate)
+        return self._drawn(candidate)
+
+    def _learnt(self, candidate: Candidate) -> Features:
+        """Features of a Fourier lift that is learnt on the training rows of this fold."""
+        key = "learnt", candidate.gamma_factor, candidate.adaptive
+        if key not in self._scaled:
+            drawn = self._drawn(candidate).feature_map
+            if not isinstance(drawn.lift, FourierLift):
+                return self._drawn(candidate)
+            rows = standardised(self.preparation.encoded, drawn)
+            held_out = self.preparation.encoded_held_out
+            held_out = None if held_out is None else standardised(held_out, drawn)
+            lift = self._learnt_lift(key, drawn.lift, rows, candidate.l2)
+            self._parts.clear()
+            self._scaled.clear()
+            self._scaled[key] = make_features(drawn.with_lift(lift), rows, held_out)
+        return self._scaled[key]
+
+    def _learnt_lift(
+        self, key: tuple[Any, ...], drawn: FourierLift, rows: Rows, l2: float
+    ) -> FourierLift:
+        # The penalty changes the lift little, and a race tries many: learn once for a width.
+        if key not in self._lifts:
+            settings, seed = self.preparation.settings, self.preparation.seed
+            train = rows if self.train_index is None else rows.take(self.train_index)
+            self._lifts[key] = learnt_lift(
+                drawn,
+                train,
+                self.preparation.n_classes,
+                settings.sharpness,
+                l2,
+                settings.learn_lift,
+                stream(seed, "learnt lift"),
+            )
+        return self._lifts[key]
+
+    def _drawn(self, candidate: Candidate) -> Features:
+        """Features of a lift that is not learnt."""
         pairs = self.pairs[: candidate.n_pairs] if candidate.n_pairs else ()
         key = candidate.lift, candidate.gamma_factor, candidate.n_knots, pairs
         if candidate.adaptive and not candidate.has_adaptive_steps:

@@ -10,6 +10,7 @@ features             working features of rows under one lift
 plane_counts         how many planes a class gets; initial_planes where they start
 one_cluster          the silhouettes that one Gaussian reaches, to compare with
 adaptive_penalty     the importance of columns and steps, and a penalty that follows it
+learnt_lift          frequencies of a Fourier lift, learnt with its planes
 many_classes         training on very many classes is cut short
 monotone             constraints on the weights that make probabilities monotone
 loop                 the solver's loop: lbfgs_stages or adam_epochs, with schedules

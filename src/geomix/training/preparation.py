@@ -92,13 +92,13 @@ class Preparation:
     @cached_property
     def rows(self) -> Rows:
         """The rows standardised (and rotated)."""
-        return _standardised(self.encoded, self.linear)
+        return standardised(self.encoded, self.linear)
 
     @cached_property
     def held_out(self) -> Rows | None:
         """The validation rows, standardised."""
         valid = self.encoded_held_out
-        return None if valid is None else _standardised(valid, self.linear)
+        return None if valid is None else standardised(valid, self.linear)
 
     @cached_property
     def clusters(self) -> Clusters:
@@ -205,8 +205,8 @@ class Preparation:
     ) -> Features:
         """Features of a lift over standardised columns, each times its unit (n_columns,)."""
         scaled = self.linear.with_column_units(units)
-        rows, valid = _standardised(self.encoded, scaled), self.encoded_held_out
-        valid = None if valid is None else _standardised(valid, scaled)
+        rows, valid = standardised(self.encoded, scaled), self.encoded_held_out
+        valid = None if valid is None else standardised(valid, scaled)
         made = self._lift(lift, gamma_factor, rows)
         return make_features(scaled.with_lift(made), rows, valid)
 
@@ -286,7 +286,8 @@ def prepare(
     )
 
 
-def _standardised(rows: Rows, linear: FeatureMap) -> Rows:
+def standardised(rows: Rows, linear: FeatureMap) -> Rows:
+    """Encoded rows as standardised inputs of a lift."""
     X = linear.standardized(rows.X)
     if isinstance(rows.X, PickedRows) and isinstance(X, np.ndarray) and X.dtype == np.float64:
         X = round_in_place(X)

@@ -52,6 +52,7 @@ PAPER: Mapping[str, Any] = {
     "n_frequencies": 256,
     "gamma": "auto",
     "orthogonal": False,
+    "learn_lift": "off",
     "standardize": True,
     "pca": "auto",
     "sharpness": 6.0,
@@ -99,6 +100,7 @@ class Settings:
     n_frequencies: Any = Recipe.n_frequencies
     gamma: Any = Recipe.gamma
     orthogonal: bool = Recipe.orthogonal
+    learn_lift: str = Recipe.learn_lift
     standardize: bool = Recipe.standardize
     pca: Any = Recipe.pca
     sharpness: float = Recipe.sharpness
