@@ -1,0 +1,75 @@
+"""What the experiments of this folder share: tables, a ledger of runs, and a page of means.
+
+A run is (table, setting, model, seed) and has some figures. Runs that are in the CSV are not
+measured again, so a script can be stopped at any time and goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+BENCHMARKS = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(BENCHMARKS))
+
+import ledger  # noqa: E402
+from markdown_table import bold, table  # noqa: E402
+from suite_tables import read_table  # noqa: E402
+
+DATA = BENCHMARKS.parent.parent / "shared" / "data"
+RESULTS = BENCHMARKS / "results" / "future"
+KEY = ("table", "setting", "model", "seed")
+
+Run = tuple[str, str, str, int]
+
+
+def load(name: str, data: Path = DATA) -> tuple[Any, Any]:
+    """A table by its name; digits and the paper's sets come with scikit-learn or geomix."""
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
+        return pd.DataFrame(X, columns=[f"p{j}" for j in range(X.shape[1])]), y
+    if not (data / f"{name}.parquet").exists():
+        from geomix import datasets
+
+        found = datasets.load(name)
+        return pd.DataFrame(found.X).rename(columns=str), np.asarray(found.y)
+    return read_table(data / f"{name}.parquet")
+
+
+def measure(
+    path: Path, figures: Sequence[str], wanted: Iterable[Run], run: Callable[..., Sequence[float]]
+) -> None:
+    """Run what is missing; ``run`` gets the key and returns the figures."""
+    header = (*KEY, *figures)
+    known = {tuple(line[name] for name in KEY) for line in ledger.read(path)}
+    for key in wanted:
+        if tuple(map(str, key)) not in known:
+            values = run(*key)
+            print(*key, *(f"{value:.4f}" for value in values), flush=True)
+            ledger.append(path, header, [(*key, *(f"{value:.5f}" for value in values))])
+
+
+def page(path: Path, title: str, figures: Sequence[str], higher: set[str], about: str) -> None:
+    """A Markdown page beside the CSV: for each figure the mean over seeds, the best in bold."""
+    frame = pd.read_csv(path)
+    lines = [f"# {title}", "", about, ""]
+    for figure in figures:
+        means = frame.groupby(["table", "setting", "model"], sort=False)[figure].mean().unstack()
+        means = means[[m for m in dict.fromkeys(frame["model"]) if m in means]]
+        best = means.max(axis=1) if figure in higher else means.min(axis=1)
+        body = [
+            [" ".join(str(part) for part in key if part != "-")]
+            + ["" if np.isnan(v) else bold(f"{v:.4f}", abs(v - best[key]) < 5e-5) for v in values]
+            for key, values in zip(means.index, means.to_numpy(), strict=True)
+        ]
+        lines += [f"## {figure}", "", *table(["table", *means.columns], body), ""]
+    seeds = frame.groupby(["table", "setting", "model"])["seed"].nunique()
+    lines.append(f"Means over {seeds.min()} to {seeds.max()} seeds.")
+    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
