@@ -18,7 +18,8 @@ NAMES = np.array(["cod", "crow", "fern", "moss", "owl"])
 @pytest.fixture(scope="module")
 def rows():
     centres = {"moss": (0, 0), "fern": (0, 2), "owl": (9, 0), "crow": (9, 2), "cod": (9, 9)}
-    X, codes = make_blobs(300, np.array([centres[name] for name in NAMES]), random_state=0)
+    places = np.array([centres[name] for name in NAMES], dtype=float)
+    X, codes = make_blobs(300, centers=places, random_state=0)
     return X, NAMES[codes]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from geomix.arrays import FloatArray, IntArray
@@ -86,6 +86,8 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             raise ValueError(
                 "HierarchicalClassifier requires y to be passed, but the target y is None."
             )
+        (X,) = indexable(X)
+        read_rows(clone(base), X, reset=True)  # one check of all rows, before groups of them
         classes, codes = read_labels(column_or_1d(plain_labels(y), warn=True))
         if len(classes) < 2:
             raise ValueError(
@@ -94,7 +96,6 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             )
         tree = read_tree(self.tree, classes)
         check_consistent_length(X, codes, sample_weight)
-        read_rows(clone(base), X, reset=True)  # one check of all rows, with the user's columns
         fitted = {
             group.name: _fitted(clone(base), group, X, codes, sample_weight)
             for group in tree.groups

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from geomix.arrays import FloatArray, IntArray
@@ -128,6 +128,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
             )
         known = read_partly_labelled(y, self.unlabeled)
         check_consistent_length(X, y)
+        (X,) = indexable(X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         labels = known.classes[known.codes]
         fitted = clone(base).fit(_safe_indexing(X, known.labelled), labels)

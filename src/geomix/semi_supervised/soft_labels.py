@@ -123,7 +123,9 @@ def choose(
 ) -> SoftLabelChoice:
     """Weights of the sources, and whether to use them. Labelled rows are the first rows."""
     parts = [_sources_without(fold, supervised, graphs, codes, folds) for fold in np.unique(folds)]
-    held_out = {name: np.zeros((len(codes), P.shape[1])) for name, P in parts[0].items()}
+    held_out: dict[str, FloatArray] = {
+        name: np.zeros((len(codes), P.shape[1])) for name, P in parts[0].items()
+    }
     for fold, part in enumerate(parts):
         for name, P in part.items():
             held_out[name][folds == fold] = P[: len(codes)][folds == fold]
