@@ -491,6 +491,7 @@ class GeometricMixture:
         n_rows: int = 48,
         n_counterfactuals: int = 24,
         ignore: Iterable[str] = (),
+        n_total: int | None = None,
     ) -> None:
         """Write an interactive report to one HTML file, atomically.
 
@@ -500,6 +501,7 @@ class GeometricMixture:
         n_rows : rows of ``X`` that the file contains, readable by whoever has it; 0: none
         n_counterfactuals : number of those rows that get a counterfactual
         ignore : numbers of findings to leave out
+        n_total : rows of the table that ``X`` was drawn from, evenly; None: ``X`` is all of it
         """
         from geomix.report import report
 
@@ -513,6 +515,7 @@ class GeometricMixture:
             n_rows=n_rows,
             n_counterfactuals=n_counterfactuals,
             ignore=ignore,
+            n_total=n_total,
         )
 
     # --- editing: a new model, with the exact change ---

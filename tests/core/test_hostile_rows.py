@@ -51,7 +51,7 @@ if {limited}:
     with open("/proc/self/statm") as file:
         in_use = int(file.read().split()[0]) * resource.getpagesize()
     # Room for the work, and for the stacks of some of the threads.
-    resource.setrlimit(resource.RLIMIT_AS, (in_use + 220 * 2**20,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + 300 * 2**20,) * 2)
 for lift in ("linear", "spline"):
     for solver in ("lbfgs", "adam") if lift == "linear" else ("lbfgs",):
         for rows in (X, S) if lift == "linear" else (X,):

@@ -65,6 +65,16 @@ def test_an_error_in_one_fit_ends_them_all():
         list(in_order(work, range(5), 2))
 
 
+def test_work_is_done_here_where_no_thread_can_be_started(monkeypatch):
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert list(in_order(lambda item: (item, threading.current_thread()), range(3), 2)) == [
+        (item, threading.main_thread()) for item in range(3)
+    ]
+
+
 def test_n_jobs_counts_as_scikit_learn_counts(monkeypatch):
     monkeypatch.setenv("GEOMIX_NUM_THREADS", "4")
     assert [n_threads(n) for n in (None, -1, -2, 1, 3, -9)] == [4, 4, 3, 1, 3, 1]

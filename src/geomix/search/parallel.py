@@ -7,9 +7,10 @@ runs alone or beside others. So the model is the same for any ``n_jobs``.
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from geomix.core import kernel
@@ -56,25 +57,34 @@ def in_order(
 
     waiting: deque[Future[Result]] = deque()
     left = iter(items)
-    pool = ThreadPoolExecutor(min(threads, len(items)))
     try:
-        _begin(pool, alone, left, waiting, threads)
-        while waiting:
+        while _begin(alone, left, waiting, threads):
             yield waiting.popleft().result()
-            _begin(pool, alone, left, waiting, threads)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        wait(waiting)
 
 
 def _begin(
-    pool: ThreadPoolExecutor,
-    work: Callable[[Any], Any],
-    left: Iterator[Any],
-    waiting: deque[Future[Any]],
-    most: int,
-) -> None:
-    while len(waiting) < most:
-        item = next(left, None)
-        if item is None:
-            return
-        waiting.append(pool.submit(work, item))
+    work: Callable[[Any], Any], left: Iterator[Any], waiting: deque[Future[Any]], most: int
+) -> bool:
+    """Begin work until ``most`` results are awaited; whether there are any."""
+    while len(waiting) < most and (item := next(left, None)) is not None:
+        waiting.append(_begun(work, item))
+    return bool(waiting)
+
+
+def _begun(work: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """Work on a thread of its own, or here where the system refuses to start one."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work(item))
+        except BaseException as error:
+            future.set_exception(error)
+
+    try:
+        threading.Thread(target=run, name="geomix fit").start()
+    except RuntimeError:  # "can't start new thread"
+        run()
+    return future
