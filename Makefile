@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --output demo
 
-# What decides whether a change lands, in about six minutes on two cores: style, types, the tests
+# What decides whether a change lands, in less than five minutes on two cores: style, types, the tests
 # with the native kernel, and those that depend on the kernel again with NumPy.
 test: $(VENV)/.test check
 	$(BIN)/pytest -n 2 -m "not slow"
