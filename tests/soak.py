@@ -226,46 +226,42 @@ def soak_dask(args, folder):
     X = da.from_array(X[["a", "b"]].to_numpy(), chunks=((100, 300, 200, 600), 2))
     y, counts = da.from_array(y, chunks=((100, 300, 200, 600),)), collections.Counter()
     settings = {**FIXED, "lift": "linear", "tol": 1e-9}
-    rng, terms = random.Random(0), bridge._DaskSums.terms
-    quiet = dask.config.set({"distributed.scheduler.allowed-failures": 10})
-    with (
-        quiet,
-        distributed.LocalCluster(
-            2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        passes = []
+    rng, terms, passes = random.Random(0), bridge._DaskSums.terms, []
 
-        def counted(self, *at):
-            passes.append(1)
-            if len(passes) == kill_at:
-                pids = client.run(os.getpid)
-                os.kill(pids[rng.choice(sorted(pids))], signal.SIGKILL)
-                counts["workers killed"] += 1
-            return terms(self, *at)
+    def fitted(kill_at):
+        """Planes of a fit on two workers, one of which is killed at a pass; 0: none."""
+        passes.clear()
+        with (
+            distributed.LocalCluster(
+                2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
 
-        def fitted():
+            def counted(self, *at):
+                passes.append(1)
+                if len(passes) == kill_at:
+                    pids = client.run(os.getpid)
+                    os.kill(pids[rng.choice(sorted(pids))], signal.SIGKILL)
+                    counts["workers killed"] += 1
+                return terms(self, *at)
+
+            bridge._DaskSums.terms = counted
             # A worker takes long to start again on a busy machine.
             clf = bridge.DaskGeometricMixtureClassifier(worker_timeout=600.0, **settings)
             return clf.fit(X, y).model_.planes
 
-        kill_at = 0
-        bridge._DaskSums.terms = counted
-        expected = fitted()
-        n_passes = len(passes)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 10}):
+        expected, n_passes = fitted(0), len(passes)
         for _ in range(args.worker_kills):
-            client.wait_for_workers(2, timeout=300)
-            passes.clear()
-            kill_at = rng.randint(1, n_passes)
-            found = fitted()
+            found = fitted(rng.randint(1, n_passes))
             same = np.array_equal(found.weights, expected.weights)
             _tally(
                 counts,
                 "fits equal to the bit",
                 same and found.biases.tolist() == expected.biases.tolist(),
             )
-        bridge._DaskSums.terms = terms
+    bridge._DaskSums.terms = terms
     return counts
 
 
