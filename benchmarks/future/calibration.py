@@ -16,15 +16,13 @@ penalty by plain log-loss, and then, at that penalty, the strength of each metho
 
 from __future__ import annotations
 
-import argparse
 import functools
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from runs import DATA, RESULTS, load, measure, page
+from runs import RESULTS, arguments, every_run, load, measure, page
 from sklearn.model_selection import train_test_split
 from torch.nn.functional import cross_entropy
 
@@ -164,21 +162,12 @@ def run(name: str, _: str, model: str, seed: int, data: Path) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--tables", default=",".join(TABLES))
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
+    options = arguments(__doc__, 2, TABLES)
     torch.set_num_threads(1)
     path = RESULTS / "calibration.csv"
-    wanted = [
-        (name, "-", model, seed)
-        for seed in range(options.seeds)
-        for name in options.tables.split(",")
-        for model in MODELS
-    ]
-    measure(path, FIGURES, wanted, functools.partial(run, data=options.data))
+    if not options.report:
+        wanted = every_run(options, options.tables.split(","), MODELS)
+        measure(path, FIGURES, wanted, functools.partial(run, data=options.data))
     about = "\n\n".join(__doc__.split("\n\n")[2:])
     page(path, "Calibration-aware training", FIGURES, {"accuracy"}, about)
 

@@ -12,14 +12,13 @@ responsibility for the training rows of its class.
 
 from __future__ import annotations
 
-import argparse
 import functools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from runs import DATA, RESULTS, load, measure, page
+from runs import RESULTS, arguments, every_run, load, measure, page
 from sklearn.model_selection import train_test_split
 from torch.nn.functional import cross_entropy
 
@@ -142,15 +141,12 @@ def run(name: str, _: str, model: str, seed: int, data: Path) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args()
+    options = arguments(__doc__, 3)
     torch.set_num_threads(1)
     path = RESULTS / "layer.csv"
-    seeds = range(options.seeds)
-    wanted = [(name, "-", model, seed) for seed in seeds for name in EPOCHS for model in MODELS]
-    measure(path, FIGURES, wanted, functools.partial(run, data=options.data))
+    if not options.report:
+        wanted = every_run(options, EPOCHS, MODELS)
+        measure(path, FIGURES, wanted, functools.partial(run, data=options.data))
     page(path, "The head in a network", FIGURES, {"accuracy"}, __doc__.split("\n\n")[2])
 
 

@@ -11,15 +11,13 @@ stopping) its L2 penalty, by 3-fold cross-validation; both get standardised colu
 
 from __future__ import annotations
 
-import argparse
 import functools
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from runs import DATA, RESULTS, load, measure, page
+from runs import RESULTS, arguments, every_run, load, measure, page
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.neural_network import MLPClassifier
@@ -78,20 +76,11 @@ def run(name: str, _: str, model: str, seed: int, data: Path) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--tables", default=",".join(TABLES))
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
+    options = arguments(__doc__, 1, TABLES)
     path = RESULTS / "learnt_lift.csv"
-    wanted = [
-        (name, "-", model, seed)
-        for seed in range(options.seeds)
-        for name in options.tables.split(",")
-        for model in MODELS
-    ]
-    measure(path, FIGURES, wanted, functools.partial(run, data=options.data))
+    if not options.report:
+        wanted = every_run(options, options.tables.split(","), MODELS)
+        measure(path, FIGURES, wanted, functools.partial(run, data=options.data))
     about = __doc__.split("\n\n")[2]
     page(path, "A learnt Fourier lift", FIGURES, {"accuracy"}, about)
 

@@ -6,7 +6,9 @@ measured again, so a script can be stopped at any time and goes on where it stop
 
 from __future__ import annotations
 
+import argparse
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,28 @@ def load(name: str, data: Path = DATA) -> tuple[Any, Any]:
         found = datasets.load(name)
         return pd.DataFrame(found.X).rename(columns=str), np.asarray(found.y)
     return read_table(data / f"{name}.parquet")
+
+
+def arguments(doc: str, seeds: int, tables: Iterable[str] = ()) -> Any:
+    """The options that the experiments share; ``--tables`` for those that have several."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--report", action="store_true", help="only make the page")
+    if tables := ",".join(tables):
+        parser.add_argument("--tables", default=tables)
+    warnings.simplefilter("ignore")
+    return parser.parse_args()
+
+
+def every_run(options: Any, tables: Iterable[str], models: Iterable[str]) -> list[Run]:
+    """Every model on every table, seed by seed, in one setting."""
+    return [
+        (name, "-", model, seed)
+        for seed in range(options.seeds)
+        for name in tables
+        for model in models
+    ]
 
 
 def measure(

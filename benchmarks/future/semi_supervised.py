@@ -11,15 +11,13 @@ columns as they are; it predicts new rows from the labels of their neighbours.
 
 from __future__ import annotations
 
-import argparse
 import functools
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from runs import DATA, RESULTS, load, measure, page
+from runs import RESULTS, arguments, load, measure, page
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, log_loss
@@ -104,13 +102,7 @@ def run(name: str, labels: str, model: str, seed: int, data: Path) -> list[float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--tables", default=",".join(SETTINGS))
-    parser.add_argument("--report", action="store_true")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
+    options = arguments(__doc__, 3, SETTINGS)
     path = RESULTS / "semi_supervised.csv"
     wanted = [
         (name, f"{labels:g} labels" if labels > 1 else f"{labels:g} of the labels", model, seed)

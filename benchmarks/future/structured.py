@@ -16,16 +16,14 @@ probability of each position.
 
 from __future__ import annotations
 
-import argparse
 import functools
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from runs import DATA, RESULTS, measure, page
+from runs import RESULTS, arguments, every_run, measure, page
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from torch.nn.functional import cross_entropy
@@ -148,21 +146,18 @@ def run(name: str, setting: str, model: str, seed: int, data: Path) -> list[floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
+    options = arguments(__doc__, 3)
     torch.set_num_threads(1)
-    seeds, measured = range(options.seeds), functools.partial(run, data=options.data)
+    measured = functools.partial(run, data=options.data)
     _, _, trees, chains = (part.strip() for part in __doc__.split("\n\n"))
     path = RESULTS / "trees.csv"
-    wanted = [(name, "-", model, seed) for seed in seeds for name in TREES for model in MODELS]
-    measure(path, FIGURES, wanted, measured)
+    if not options.report:
+        measure(path, FIGURES, every_run(options, TREES, MODELS), measured)
     page(path, "A tree of classes", FIGURES, {"accuracy"}, trees)
     path = RESULTS / "chain.csv"
-    wanted = [("sequences", "-", model, seed) for seed in seeds for model in CHAINS]
-    measure(path, (*FIGURES[:2], "errors"), wanted, measured)
+    if not options.report:
+        wanted = every_run(options, ["sequences"], CHAINS)
+        measure(path, (*FIGURES[:2], "errors"), wanted, measured)
     page(path, "A chain over sequences", FIGURES[:2], {"accuracy"}, chains)
 
 
