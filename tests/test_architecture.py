@@ -27,6 +27,7 @@ LAYERS = (
     ("search",),
     ("out_of_core",),
     ("estimator",),
+    ("inner",),
     ("semi_supervised", "hierarchy"),
     ("geometry",),
     ("export", "plots"),

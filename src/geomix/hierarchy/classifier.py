@@ -20,8 +20,10 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.estimator import GeometricMixtureClassifier
 from geomix.hierarchy.tree import ClassTree, Group, read_tree
+from geomix.inner import inner_estimator, with_inner_tags
 from geomix.table.labels import plain_labels, read_labels
 from geomix.table.reader import read_rows
+from geomix.training.labelled_rows import check_two_classes, check_y_is_there
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,18 +84,11 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows ``X`` with labels ``y``."""
         base = self._checked_estimator()
-        if y is None:
-            raise ValueError(
-                "HierarchicalClassifier requires y to be passed, but the target y is None."
-            )
+        check_y_is_there(self, y)
         (X,) = indexable(X)
         read_rows(clone(base), X, reset=True)  # one check of all rows, before groups of them
         classes, codes = read_labels(column_or_1d(plain_labels(y), warn=True))
-        if len(classes) < 2:
-            raise ValueError(
-                "HierarchicalClassifier needs at least 2 classes, got 1 class: "
-                f"{classes.tolist()[0]!r}."
-            )
+        check_two_classes(self, classes)
         tree = read_tree(self.tree, classes)
         check_consistent_length(X, codes, sample_weight)
         fitted = {
@@ -147,22 +142,13 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             raise InvalidParameterError(
                 f"Got minimize={self.minimize!r}; expected one of 'errors', 'distance'."
             )
-        if self.estimator is None:
-            return GeometricMixtureClassifier()
-        if not isinstance(self.estimator, GeometricMixtureClassifier):
-            raise InvalidParameterError(
-                f"Got estimator={self.estimator!r}; expected a GeometricMixtureClassifier."
-            )
-        return self.estimator
+        return inner_estimator(self.estimator)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = GeometricMixtureClassifier() if self.estimator is None else self.estimator
-        tags.input_tags = inner.__sklearn_tags__().input_tags
-        return tags
+        return with_inner_tags(super().__sklearn_tags__(), self.estimator)
 
 
 def _fitted(

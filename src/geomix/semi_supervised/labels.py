@@ -29,10 +29,6 @@ class PartlyLabelled:
 
 def read_partly_labelled(y: Any, marker: Any) -> PartlyLabelled:
     """Split the rows by whether they have a label."""
-    if y is None:
-        raise ValueError(
-            "SemiSupervisedClassifier requires y to be passed, but the target y is None."
-        )
     labels = np.asarray(column_or_1d(plain_labels(y), warn=True))
     is_marker = _equals(labels, marker)
     labelled, unlabelled = np.flatnonzero(~is_marker), np.flatnonzero(is_marker)
@@ -45,11 +41,6 @@ def read_partly_labelled(y: Any, marker: Any) -> PartlyLabelled:
     if known.dtype.kind == "O":  # words beside the marker, or numbers beside it
         known = np.array(known.tolist())
     classes, codes = read_labels(known)
-    if len(classes) < 2:
-        raise ValueError(
-            "SemiSupervisedClassifier needs at least 2 classes, got 1 class: "
-            f"{classes.tolist()[0]!r}."
-        )
     if len(unlabelled) == 0:
         warnings.warn(
             f"No label in y is {marker!r}, so every row has a label and the model is an ordinary "

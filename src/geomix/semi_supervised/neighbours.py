@@ -18,8 +18,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from geomix.arrays import FloatArray
 
-# The share of its neighbours' labels in the label of a row. On digits 0.99 was within half a point
-# of 0.9, which needs a fifth of the steps.
+# The share of its neighbours' labels in the label of a row. Larger shares spread further and need
+# more steps.
 SPREADING = 0.9
 # 0.9^60 = 0.002: later steps change no label.
 STEPS = 60

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.core.pooling import log_softmax
 
 # Probabilities below this are not told apart: a source that is certain and wrong costs at most
 # 6.9 nats, so that one row cannot decide.
@@ -50,6 +51,4 @@ def _logs(sources: list[FloatArray]) -> FloatArray:
 
 
 def _log_probabilities(logs: FloatArray, weights: FloatArray) -> FloatArray:
-    scores = np.tensordot(weights, logs, axes=1)
-    scores -= scores.max(axis=1, keepdims=True)
-    return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
+    return log_softmax(np.tensordot(weights, logs, axes=1))

@@ -36,7 +36,7 @@ def first_rows(
 
     classes : every label that may come, where that is known before; None: those of y.
     """
-    _check_y_is_there(estimator, y)
+    check_y_is_there(estimator, y)
     X = read_rows(estimator, X, reset=True, as_it_lies=True)
     y = column_or_1d(plain_labels(y), warn=True)
     check_consistent_length(X[0] if isinstance(X, list) else X, y)
@@ -46,12 +46,7 @@ def first_rows(
         classes = np.unique(classes)
         codes = codes_of(y, classes, "y", "classes")
     weight = read_weights(sample_weight, len(codes))
-    present = np.unique(codes[weight > 0])
-    if len(present) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs at least 2 classes, got 1 class: "
-            f"{classes[present].tolist()[0]!r}."
-        )
+    check_two_classes(estimator, classes[np.unique(codes[weight > 0])])
     names = column_names(estimator, estimator.n_features_in_)
     check = check_read_columns(names, X, codes, classes, used=np.flatnonzero(weight > 0))
     estimator.table_check_ = check
@@ -67,7 +62,7 @@ def first_rows(
 
 def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Rows to train further on, read by the schema and classes of the model."""
-    _check_y_is_there(estimator, y)
+    check_y_is_there(estimator, y)
     known = estimator.model_.schema, estimator.classes_, "the classes of the model"
     return _known_rows(estimator, *known, X=X, y=y, sample_weight=sample_weight)
 
@@ -99,10 +94,19 @@ def _known_rows(
     return _of_positive_weight(X, codes, read_weights(weight, len(codes), weight_name))
 
 
-def _check_y_is_there(estimator: Any, y: Any) -> None:
+def check_y_is_there(estimator: Any, y: Any) -> None:
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+def check_two_classes(estimator: Any, classes: Any) -> None:
+    """classes : those that rows have."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least 2 classes, got 1 class: "
+            f"{classes.tolist()[0]!r}."
         )
 
 
