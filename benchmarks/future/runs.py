@@ -37,12 +37,19 @@ def load(name: str, data: Path = DATA) -> tuple[Any, Any]:
 
         X, y = load_digits(return_X_y=True)
         return pd.DataFrame(X, columns=[f"p{j}" for j in range(X.shape[1])]), y
-    if not (data / f"{name}.parquet").exists():
+    file = table_file(name, data)
+    if not file.exists():
         from geomix import datasets
 
         found = datasets.load(name)
         return pd.DataFrame(found.X).rename(columns=str), np.asarray(found.y)
-    return read_table(data / f"{name}.parquet")
+    return read_table(file)
+
+
+def table_file(name: str, data: Path = DATA) -> Path:
+    """In the folder of the suite's tables, or in that of its second part."""
+    first, second = data / f"{name}.parquet", data / "second" / f"{name}.parquet"
+    return second if second.exists() else first
 
 
 def arguments(doc: str, seeds: int, tables: Iterable[str] = ()) -> Any:
@@ -50,6 +57,8 @@ def arguments(doc: str, seeds: int, tables: Iterable[str] = ()) -> Any:
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--first-seed", type=int, default=0, metavar="SEED")
+    parser.add_argument("--models", default="", metavar="A,B", help="only these models")
     parser.add_argument("--report", action="store_true", help="only make the page")
     if tables := ",".join(tables):
         parser.add_argument("--tables", default=tables)
@@ -58,13 +67,19 @@ def arguments(doc: str, seeds: int, tables: Iterable[str] = ()) -> Any:
 
 
 def every_run(options: Any, tables: Iterable[str], models: Iterable[str]) -> list[Run]:
-    """Every model on every table, seed by seed, in one setting."""
+    """Every model (or those of --models) on every table, seed by seed, in one setting."""
+    chosen = options.models.split(",") if options.models else None
     return [
         (name, "-", model, seed)
-        for seed in range(options.seeds)
+        for seed in seeds_of(options)
         for name in tables
         for model in models
+        if chosen is None or model in chosen
     ]
+
+
+def seeds_of(options: Any) -> range:
+    return range(options.first_seed, options.first_seed + options.seeds)
 
 
 def measure(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from runs import RESULTS, arguments, load, measure, page
+from runs import RESULTS, arguments, load, measure, page, seeds_of
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, log_loss
@@ -106,7 +106,7 @@ def main() -> None:
     path = RESULTS / "semi_supervised.csv"
     wanted = [
         (name, f"{labels:g} labels" if labels > 1 else f"{labels:g} of the labels", model, seed)
-        for seed in range(options.seeds)
+        for seed in seeds_of(options)
         for name in options.tables.split(",")
         for labels in SETTINGS[name]
         for model in MODELS

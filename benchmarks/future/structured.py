@@ -1,17 +1,17 @@
 """Structure between classes: a tree of classes, and a chain over sequences.
 
-    python benchmarks/future/structured.py [--data FOLDER] [--seeds 3]
+    python benchmarks/future/structured.py [--data FOLDER] [--seeds 5]
 
-Trees. Four tables with a tree of their classes, at most 4,000 training and 4,000 test rows. "flat"
-is one model of all classes, "tree" one for each group; "near" predicts the class with the smallest
-expected distance along the tree instead of the most probable one. Both have one spline plane per
-class or child (preset "fast"). "distance" is the mean number of steps between the predicted and the
-true class, 0 where it is correct.
+Trees. Four tables with a tree of their classes, at most 4,000 training and 4,000 test rows.
+"single" is one model of all classes, "per group" one for each group; "near" predicts the class with
+the smallest expected distance along the tree instead of the most probable one. Models have one
+spline plane per class or child (preset "fast"). "distance" is the mean number of steps between the
+predicted and the true class, 0 where it is correct.
 
 Chain. Sequences of 20 positions, five classes that tend to stay (0.8) or to go to the next one;
 every class has three Gaussian clusters in five columns, so that no linear score separates it.
-Models are trained by Adam on 150 sequences and tested on 300. Log-loss is that of the marginal
-probability of each position.
+Models are trained by Adam on 150 sequences and tested on 300. "Linear, chain" is a linear-chain
+CRF. Log-loss is that of the marginal probability of each position.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from runs import RESULTS, arguments, every_run, measure, page
+from runs import RESULTS, arguments, every_run, measure, page, table_file
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from torch.nn.functional import cross_entropy
 
 from geomix import GeometricMixtureClassifier, HierarchicalClassifier
-from geomix.hierarchy.tree import read_tree
 from geomix.torch import GeometricMixtureHead, LinearChain
 
 # Land cover, forest cover, places of proteins in a cell, and grades of wine.
@@ -51,7 +50,7 @@ TREES: dict[str, Any] = {
     },
     "wine_quality_white": {"low": ["3", "4", "5"], "high": ["6", "7", "8", "9"]},
 }
-MODELS = ("flat", "flat, near", "tree", "tree, near")
+MODELS = ("single", "single, near", "per group", "per group, near")
 FIGURES = ("log-loss", "accuracy", "distance")
 CHAINS = ("Linear", "geomix head", "Linear, chain", "geomix head, chain")
 MOST_ROWS = 4_000
@@ -67,8 +66,7 @@ def present(tree: Any, labels: set[str]) -> Any:
 
 
 def run_tree(name: str, _: str, model: str, seed: int, data: Path) -> list[float]:
-    folder = data if (data / f"{name}.parquet").exists() else data / "second"
-    frame = pd.read_parquet(folder / f"{name}.parquet")
+    frame = pd.read_parquet(table_file(name, data))
     y = frame.pop("target").astype(str).to_numpy()
     labels, counts = np.unique(y, return_counts=True)
     kept = np.isin(y, labels[counts >= FEWEST_ROWS])
@@ -79,15 +77,17 @@ def run_tree(name: str, _: str, model: str, seed: int, data: Path) -> list[float
     X_test, y_test = X_test[:MOST_ROWS], y_test[:MOST_ROWS]
     tree = present(TREES[name], set(y.tolist()))
     base = GeometricMixtureClassifier(preset="fast", random_state=0)
-    of_groups = HierarchicalClassifier(base, tree=tree if "tree" in model else None).fit(X, y)
-    P = of_groups.predict_proba(X_test)
-    distances = read_tree(tree, of_groups.classes_).distances
-    chosen = (P @ distances).argmin(axis=1) if "near" in model else P.argmax(axis=1)
-    true = np.searchsorted(of_groups.classes_, y_test)
+    clf = HierarchicalClassifier(
+        base,
+        tree=tree,
+        strategy="single" if "single" in model else "per_group",
+        minimize="distance" if "near" in model else "errors",
+    ).fit(X, y)
+    chosen, true = (np.searchsorted(clf.classes_, y) for y in (clf.predict(X_test), y_test))
     return [
-        log_loss(y_test, P, labels=of_groups.classes_),
+        log_loss(y_test, clf.predict_proba(X_test), labels=clf.classes_),
         float(np.mean(chosen == true)),
-        float(distances[true, chosen].mean()),
+        float(clf.tree_.distances[true, chosen].mean()),
     ]
 
 
@@ -146,7 +146,7 @@ def run(name: str, setting: str, model: str, seed: int, data: Path) -> list[floa
 
 
 def main() -> None:
-    options = arguments(__doc__, 3)
+    options = arguments(__doc__, 5)
     torch.set_num_threads(1)
     measured = functools.partial(run, data=options.data)
     _, _, trees, chains = (part.strip() for part in __doc__.split("\n\n"))

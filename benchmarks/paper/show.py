@@ -13,7 +13,7 @@ from paper import claims, data, goals, models, render
 from paper.concepts import concept_table
 from paper.figures import FIGURES
 from paper.report import Page, as_html
-from paper.results import Results
+from paper.results import MODELS, Results
 from paper.tables import METRICS, Table, comparison_tables, limit_tables, rivals
 from paper.variants import ablation_tables, sensitivity_tables
 
@@ -80,7 +80,12 @@ def page_of(results: Results, tables: dict[str, Table], output: Path) -> Page:
 
 def conditions(results: Results) -> list[str]:
     made = list(results.runs.values())
-    wall, cpu = (sum(one.values.get(key, 0.0) for one in made)
+    timed = [
+        one.values
+        for run, one in results.runs.items()
+        if run.part == MODELS and "total_seconds" in one.values
+    ]
+    wall, cpu = (sum(values[key] for values in timed)
                  for key in ("total_seconds", "total_cpu_seconds"))  # fmt: skip
     versions = sorted({part for one in made for part in one.versions.split(", ") if part})
     kernels = sorted({"native" if one.is_native else "NumPy" for one in made})
@@ -92,7 +97,8 @@ def conditions(results: Results) -> list[str]:
         f"Fits: {len(made):,}. Seeds: "
         + ", ".join(f"{part} {count}" for part, count in counts.items())
         + ".",
-        f"All fits took {cpu:,.0f} s of the processor and {wall:,.0f} s on the wall"
+        f"Times are of {len(timed):,} fits, which took {cpu:,.0f} s of the processor and "
+        f"{wall:,.0f} s on the wall"
         + (": the machine was shared" if wall > 1.1 * cpu else "")
         + ". Tables of training time show processor time.",
     ]

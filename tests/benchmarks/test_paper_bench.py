@@ -273,6 +273,27 @@ def test_small_sets_have_ten_seeds():
     }
 
 
+def test_times_are_measured_again_without_a_change_of_quality(tmp_path, monkeypatch):
+    path, asked = tmp_path / "results.csv", []
+    values = {"accuracy": 0.9, "fit_seconds": 3.0, "fit_cpu_seconds": 2.0, "row_us scorer": 1.0}
+    runs = [Run(MODELS, "iris", "knn", seed) for seed in range(4)]
+    results.write(path, Results({one: Measured("ok", dict(values)) for one in runs}))
+
+    def answer(job):
+        asked.append(job.run)
+        return {"status": "ok", "values": values | {"fit_cpu_seconds": 1.0}}
+
+    monkeypatch.setattr(run, "run", answer)
+    monkeypatch.setattr(run, "line_of", lambda *_: "")
+    run.measure_times(run.selected(["iris"], quick=False), path)
+    found = results.read(path)
+    assert {one.seed for one in asked if one.model == "knn"} == {0}
+    assert {one.seed for one in asked if one.model == "geomix"} == {0, 1, 2}
+    assert found.by_seed("iris", "knn", "accuracy") == dict.fromkeys(range(4), 0.9)
+    assert found.by_seed("iris", "knn", "fit_cpu_seconds") == {0: 1.0}
+    assert found.by_seed("iris", "knn", "row_us scorer") == {0: 1.0}
+
+
 def test_adult_is_measured_by_glass_boxes_alone_and_left_out_without_its_file(monkeypatch):
     monkeypatch.setattr(data.adult, "is_there", lambda: True)
     jobs = run.planned(run.selected(["models", "adult"], quick=False), 1)

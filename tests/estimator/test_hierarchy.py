@@ -42,6 +42,17 @@ def test_a_group_is_told_apart_by_its_own_model(rows, fitted):
     assert fitted.score(*rows) > 0.8
 
 
+def test_a_single_model_adds_up_along_the_tree_too(rows):
+    X, y = rows
+    single = HierarchicalClassifier(FAST, tree=TREE, strategy="single").fit(X, y)
+    flat = HierarchicalClassifier(FAST).fit(X, y)
+    assert set(single.estimators_) == {()}
+    np.testing.assert_array_equal(single.predict_proba(X), flat.predict_proba(X))
+    groups = single.predict_group_proba(X)
+    np.testing.assert_allclose(groups["plant"] + groups["animal"], 1.0)
+    assert single.tree_.distances.max() == 5
+
+
 def test_distances_count_the_steps_between_classes():
     tree = read_tree(TREE, NAMES)
     at = {name: code for code, name in enumerate(NAMES)}
@@ -100,6 +111,8 @@ def test_a_tree_that_does_not_fit_is_refused_with_one_sentence(rows, tree, messa
 def test_bad_parameters_are_refused(rows):
     with pytest.raises(InvalidParameterError, match="Got minimize='risk'"):
         HierarchicalClassifier(FAST, minimize="risk").fit(*rows)
+    with pytest.raises(InvalidParameterError, match="Got strategy='flat'; expected one of 'per"):
+        HierarchicalClassifier(FAST, strategy="flat").fit(*rows)
     with pytest.raises(InvalidParameterError, match="expected a GeometricMixtureClassifier"):
         HierarchicalClassifier(LogisticRegression()).fit(*rows)
 

@@ -1,10 +1,12 @@
-"""HierarchicalClassifier: one ``GeometricMixtureClassifier`` for each group of a tree of classes.
+"""HierarchicalClassifier: a ``GeometricMixtureClassifier`` whose classes form a tree.
 
-    P(class) = product over the groups on its path of P(child | group, x)
+    strategy="single"      one model of all classes
+    strategy="per_group"   P(class) = product over the groups on its path of P(child | group, x)
 
-So the probability of a group is the sum of its classes, and the model of a group sees only the rows
-of its classes. ``predict`` takes the most probable class, or, with ``minimize="distance"``, the one
-with the smallest expected distance along the tree: then mistakes are near.
+In both the probability of a group is the sum of its classes. With one model per group, the model of
+a group sees only the rows of its classes. ``predict`` takes the most probable class, or, with
+``minimize="distance"``, the one with the smallest expected distance along the tree: then mistakes
+are near.
 """
 
 from __future__ import annotations
@@ -28,19 +30,22 @@ from geomix.training.labelled_rows import check_two_classes, check_y_is_there
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+STRATEGIES = ("per_group", "single")
 MINIMIZED = ("errors", "distance")
 
 
 class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Classify along a tree of classes, with one model for each group.
+    """Classify along a tree of classes.
 
     Parameters
     ----------
     estimator : GeometricMixtureClassifier or None, default=None
-        The model of each group, with its parameters; None is one with default parameters.
+        The model, with its parameters; None is one with default parameters.
     tree : dict or None, default=None
         Groups of classes: a dict of names to dicts or to lists of class labels, in which every
         class of y is once. None is one group, which makes an ordinary classifier.
+    strategy : {"per_group", "single"}, default="per_group"
+        One model for each group, which tells its children apart, or a single model of all classes.
     minimize : {"errors", "distance"}, default="errors"
         What ``predict`` makes small: the share of errors, or the expected number of steps along
         the tree between the predicted class and the true one.
@@ -53,7 +58,8 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         The groups, and the distances between classes.
     estimators_ : dict
         The fitted model of each group with several children, by its path of names; its classes are
-        the positions of the children in the group.
+        the positions of the children in the group. A single model has the path ``()``, and its
+        classes are positions in ``classes_``.
     n_features_in_ : int
         Number of columns in ``fit``.
 
@@ -75,10 +81,16 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     n_features_in_: int
 
     def __init__(
-        self, estimator: Any = None, *, tree: Any = None, minimize: str = "errors"
+        self,
+        estimator: Any = None,
+        *,
+        tree: Any = None,
+        strategy: str = "per_group",
+        minimize: str = "errors",
     ) -> None:
         self.estimator = estimator
         self.tree = tree
+        self.strategy = strategy
         self.minimize = minimize
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -91,10 +103,11 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         check_two_classes(self, classes)
         tree = read_tree(self.tree, classes)
         check_consistent_length(X, codes, sample_weight)
+        modelled = tree if self.strategy == "per_group" else read_tree(None, classes)
+        self._groups = [group for group in modelled.groups if len(group.children) > 1]
         fitted = {
             group.name: _fitted(clone(base), group, X, codes, sample_weight)
-            for group in tree.groups
-            if len(group.children) > 1
+            for group in self._groups
         }
         first = next(iter(fitted.values()))
         self.classes_, self.tree_, self.estimators_ = classes, tree, fitted
@@ -106,12 +119,10 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each class: the product along its path."""
+        """Probability of each class: of the single model, or the product along its path."""
         check_is_fitted(self)
         P: FloatArray | None = None
-        for group in self.tree_.groups:
-            if len(group.children) == 1:
-                continue
+        for group in self._groups:
             each = self.estimators_[group.name].predict_proba(X)
             if P is None:
                 P = np.ones((len(each), len(self.classes_)))
@@ -138,10 +149,12 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return self.classes_[P.argmax(axis=1)]
 
     def _checked_estimator(self) -> GeometricMixtureClassifier:
-        if self.minimize not in MINIMIZED:
-            raise InvalidParameterError(
-                f"Got minimize={self.minimize!r}; expected one of 'errors', 'distance'."
-            )
+        for name, known in {"strategy": STRATEGIES, "minimize": MINIMIZED}.items():
+            if getattr(self, name) not in known:
+                raise InvalidParameterError(
+                    f"Got {name}={getattr(self, name)!r}; expected one of "
+                    f"{', '.join(map(repr, known))}."
+                )
         return inner_estimator(self.estimator)
 
     def __sklearn_is_fitted__(self) -> bool:
