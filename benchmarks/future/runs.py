@@ -52,14 +52,19 @@ def table_file(name: str, data: Path = DATA) -> Path:
     return second if second.exists() else first
 
 
-def arguments(doc: str, seeds: int, tables: Iterable[str] = ()) -> Any:
-    """The options that the experiments share; ``--tables`` for those that have several."""
+def arguments(
+    doc: str, seeds: int, tables: Iterable[str] = (), *, first_seed: int = 0, flag: str = ""
+) -> Any:
+    """The options that the experiments share; ``--tables`` for those that have several, ``flag``
+    for one more."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seeds", type=int, default=seeds)
-    parser.add_argument("--first-seed", type=int, default=0, metavar="SEED")
+    parser.add_argument("--first-seed", type=int, default=first_seed, metavar="SEED")
     parser.add_argument("--models", default="", metavar="A,B", help="only these models")
     parser.add_argument("--report", action="store_true", help="only make the page")
+    if flag:
+        parser.add_argument(flag, action="store_true")
     if tables := ",".join(tables):
         parser.add_argument("--tables", default=tables)
     warnings.simplefilter("ignore")
@@ -68,14 +73,18 @@ def arguments(doc: str, seeds: int, tables: Iterable[str] = ()) -> Any:
 
 def every_run(options: Any, tables: Iterable[str], models: Iterable[str]) -> list[Run]:
     """Every model (or those of --models) on every table, seed by seed, in one setting."""
-    chosen = options.models.split(",") if options.models else None
     return [
         (name, "-", model, seed)
         for seed in seeds_of(options)
         for name in tables
-        for model in models
-        if chosen is None or model in chosen
+        for model in chosen(options, models)
     ]
+
+
+def chosen(options: Any, models: Iterable[str]) -> list[str]:
+    """The models that --models names; without it, all."""
+    named = options.models.split(",") if options.models else None
+    return [model for model in models if named is None or model in named]
 
 
 def seeds_of(options: Any) -> range:

@@ -1,12 +1,16 @@
 """Few labels: supervised, self-training, LabelSpreading and geomix's semi-supervised classifier.
 
-    python benchmarks/future/semi_supervised.py [--data FOLDER] [--seeds 3] [--tables digits,adult]
+    python benchmarks/future/semi_supervised.py [--data FOLDER] [--seeds 5] [--first-seed 10]
+                                                [--tables digits,adult] [--weights]
 
 A fifth of each table is for testing (at most 4,000 rows). Of the rest some rows keep their label,
 at most 4,000 others are unlabelled, and all models get both parts. The base estimator of the first
 three models is the same: "fast" has one spline plane per class, "kernel" one plane over Fourier
 features. LabelSpreading has seven neighbours and gets standardised one-hot columns, or, "raw",
-columns as they are; it predicts new rows from the labels of their neighbours.
+columns as they are; it predicts new rows from the labels of their neighbours. Seeds start at 10:
+the weight of an unlabelled row (0.3) was picked on the split of seed 0.
+
+``--weights`` compares that weight with others, on the same seeds.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from runs import RESULTS, arguments, load, measure, page, seeds_of
+from runs import RESULTS, arguments, chosen, load, measure, page, seeds_of
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, log_loss
@@ -27,6 +31,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from geomix import GeometricMixtureClassifier, SemiSupervisedClassifier
+from geomix.semi_supervised import classifier
 
 SETTINGS = {
     "digits": (50, 100),
@@ -43,6 +48,10 @@ MODELS = (
     "LabelSpreading", "LabelSpreading raw",
 )  # fmt: skip
 FIGURES = ("accuracy", "log-loss", "uses unlabelled rows")
+FIRST_FRESH_SEED = 10
+# For --weights: a setting of each table, the weights of an unlabelled row, and the base.
+WEIGHED = {"digits": 50, "satimage": 0.05, "letter": 0.05, "adult": 0.01}
+WEIGHTS = (0.1, 0.3, 1.0)
 MOST_UNLABELLED, MOST_TESTED = 4_000, 4_000
 # Two rows of every class at least, so that each class is known without a fold's rows.
 FEWEST_PER_CLASS = 2
@@ -90,6 +99,16 @@ def fitted(model: str, X: Any, y: Any) -> Any:
     return SemiSupervisedClassifier(estimator, random_state=0).fit(X, y)
 
 
+def run_weight(name: str, labels: str, weight: str, seed: int, data: Path) -> list[float]:
+    """The semi-supervised spline model with another weight of an unlabelled row."""
+    usual = classifier.UNLABELLED_WEIGHT
+    classifier.UNLABELLED_WEIGHT = float(weight.split()[-1])
+    try:
+        return run(name, labels, "geomix fast", seed, data)
+    finally:
+        classifier.UNLABELLED_WEIGHT = usual
+
+
 def run(name: str, labels: str, model: str, seed: int, data: Path) -> list[float]:
     X, y, X_test, y_test = rows(name, float(labels.split()[0]), seed, data)
     found = fitted(model, X, y)
@@ -102,19 +121,25 @@ def run(name: str, labels: str, model: str, seed: int, data: Path) -> list[float
 
 
 def main() -> None:
-    options = arguments(__doc__, 3, SETTINGS)
-    path = RESULTS / "semi_supervised.csv"
+    options = arguments(__doc__, 5, SETTINGS, first_seed=FIRST_FRESH_SEED, flag="--weights")
+    tables, about = options.tables.split(","), __doc__.split("\n\n")[2]
+    if options.weights:
+        path, title = RESULTS / "semi_supervised_weights.csv", "Weight of an unlabelled row"
+        models: Any = [f"weight {weight:g}" for weight in WEIGHTS]
+        settings, measured = {name: (WEIGHED[name],) for name in tables}, run_weight
+    else:
+        path, title, models = RESULTS / "semi_supervised.csv", "Few labels", MODELS
+        settings, measured = {name: SETTINGS[name] for name in tables}, run
     wanted = [
         (name, f"{labels:g} labels" if labels > 1 else f"{labels:g} of the labels", model, seed)
         for seed in seeds_of(options)
-        for name in options.tables.split(",")
-        for labels in SETTINGS[name]
-        for model in MODELS
+        for name in tables
+        for labels in settings[name]
+        for model in chosen(options, models)
     ]
     if not options.report:
-        measure(path, FIGURES, wanted, functools.partial(run, data=options.data))
-    about = __doc__.split("\n\n")[2]
-    page(path, "Few labels", FIGURES, {"accuracy", "uses unlabelled rows"}, about)
+        measure(path, FIGURES, wanted, functools.partial(measured, data=options.data))
+    page(path, title, FIGURES, {"accuracy", "uses unlabelled rows"}, about)
 
 
 if __name__ == "__main__":
