@@ -23,12 +23,14 @@ nb::object elementwise(In1<T> x, void (*f)(const T*, Index, T*))
     return nb::cast(owned<nb::ndarray<nb::numpy, T, nb::ndim<1>>>(std::move(out), {n}));
 }
 
-nb::tuple sine_cosine(In1<double> x)
+template <class T>
+nb::tuple sine_cosine(In1<T> x, void (*f)(const T*, Index, T*, T*))
 {
-    Vector s(x.size()), c(x.size());
-    kernels().sine_cosine(x.data(), length(x), s.data(), c.data());
+    using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+    std::vector<T> s(x.size()), c(x.size());
+    f(x.data(), length(x), s.data(), c.data());
     const std::size_t n = s.size();
-    return nb::make_tuple(owned<Array1>(std::move(s), {n}), owned<Array1>(std::move(c), {n}));
+    return nb::make_tuple(owned<Out>(std::move(s), {n}), owned<Out>(std::move(c), {n}));
 }
 
 }  // namespace
@@ -59,6 +61,11 @@ NB_MODULE(_native, m)
     m.def(
         "logarithm", [](In1<float> x) { return elementwise(x, kernels().logarithm_f32); },
         nb::arg("x").noconvert());
-    m.def("sine_cosine", &sine_cosine, nb::arg("x").noconvert());
+    m.def(
+        "sine_cosine", [](In1<double> x) { return sine_cosine(x, kernels().sine_cosine_f64); },
+        nb::arg("x").noconvert());
+    m.def(
+        "sine_cosine", [](In1<float> x) { return sine_cosine(x, kernels().sine_cosine_f32); },
+        nb::arg("x").noconvert());
     if (!ready_scorer_type()) throw nb::python_error();
 }

@@ -175,10 +175,12 @@ void bind_prediction(nb::module_& m)
              [](Predictor* self, In1<Index> kept, In1<double> mean, In1<double> scale,
                 In2<double> rotation, In2<double> frequencies, In2<double> weights,
                 In1<double> biases, In1<Index> class_start, Index n_members, Index n_columns,
-                double sharpness, double temperature) {
-                 new (self) Predictor{std::make_shared<OwnedModel>(
+                double sharpness, double temperature, bool single) {
+                 ModelNumbers numbers =
                      model_numbers(kept, mean, scale, rotation, frequencies, weights, biases,
-                                   class_start, n_members, n_columns, sharpness, temperature))};
+                                   class_start, n_members, n_columns, sharpness, temperature);
+                 numbers.single = single;
+                 new (self) Predictor{std::make_shared<OwnedModel>(std::move(numbers))};
              })
         .def("__init__",
              [](Predictor* self, const SplineLift& lift, In2<double> weights, In1<double> biases,

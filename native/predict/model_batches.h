@@ -25,7 +25,11 @@ struct ModelNumbers {
     Index n_columns, n_rotated, n_frequencies;
     double sharpness, temperature;
     Index n_members = 1;
+    bool single = false;  // Fourier features in float32
 };
+
+// float32 has room for sums of products of such numbers.
+constexpr double LARGEST_SINGLE = 1e30;
 
 // The numbers behind a `Columns`.
 class OwnedColumns {
@@ -67,6 +71,29 @@ class OwnedColumns {
     Index width_ = 0, segment_ = SEGMENT;
     bool halved_ = false;
     Aligned<double> numbers_;
+};
+
+// The same for floats.
+class OwnedColumns32 {
+  public:
+    OwnedColumns32() = default;
+    OwnedColumns32(const std::vector<float>& matrix, Index n_outputs, Index n_inputs,
+                   Index segment = SEGMENT)
+        : width_(padded(n_outputs, rows_in_group<float>)), segment_(segment)
+    {
+        numbers_.resize(static_cast<std::size_t>(n_inputs * width_));
+        for (Index i = 0; i < n_outputs; ++i) {
+            const Index first = i / COLUMN_STRIP * COLUMN_STRIP;
+            const Index strip = std::min(COLUMN_STRIP, width_ - first);
+            for (Index j = 0; j < n_inputs; ++j)
+                numbers_[first * n_inputs + j * strip + i - first] = matrix[i * n_inputs + j];
+        }
+    }
+    ColumnsOf<float> view() const { return {numbers_.data(), width_, segment_, false}; }
+
+  private:
+    Index width_ = 0, segment_ = SEGMENT;
+    Aligned<float> numbers_;
 };
 
 class OwnedModel {
@@ -121,9 +148,15 @@ class OwnedModel {
                  own_.class_start.data(),
                  own_.n_members,
                  size(own_.class_start) - 1,
-                 lift ? spline_->view() : nullptr};
+                 lift ? spline_->view() : nullptr,
+                 nullptr,
+                 nullptr,
+                 {},
+                 {},
+                 0.0};
         if (own_.n_members > 1) part_by_members();
         if (n_frequencies == 0 && !lift) prepare_for_sparse();
+        if (n_frequencies && own_.single) prepare_single();
     }
     OwnedModel(const OwnedModel&) = delete;
 
@@ -230,6 +263,36 @@ class OwnedModel {
         view_.sparse_constants = sparse_constants_.data();
     }
 
+    static bool fits_single(const Vector& numbers)
+    {
+        return std::all_of(numbers.begin(), numbers.end(),
+                           [](double v) { return std::fabs(v) <= LARGEST_SINGLE; });
+    }
+
+    // Angles of rows within the reach are at most SINGLE_ANGLE: |v . o| <= max |v| sum |o|.
+    void prepare_single()
+    {
+        if (!fits_single(own_.frequencies) || !fits_single(own_.weights)) return;
+        const Index n_rotated = view_.n_rotated, n_frequencies = view_.n_frequencies;
+        double largest = 0.0;
+        for (Index f = 0; f < n_frequencies; ++f) {
+            double sum = 0.0;
+            for (Index r = 0; r < n_rotated; ++r)
+                sum += std::fabs(own_.frequencies[f * n_rotated + r]);
+            largest = std::max(largest, sum);
+        }
+        view_.reach = SINGLE_ANGLE / std::max(largest, 1.0);
+        frequencies32_.assign(own_.frequencies.begin(), own_.frequencies.end());
+        weights32_.assign(own_.weights.begin(), own_.weights.end());
+        const Index n_lifted = view_.n_lifted;
+        frequency_columns32_ = OwnedColumns32(frequencies32_, n_frequencies, n_rotated);
+        weight_columns32_ =
+            OwnedColumns32(weights32_, view_.n_planes, n_lifted, short_segment(n_lifted));
+        view_.frequencies32 = frequencies32_.data(), view_.weights32 = weights32_.data();
+        view_.frequency_columns32 = frequency_columns32_.view();
+        view_.weight_columns32 = weight_columns32_.view();
+    }
+
     // Planes over rotated columns are planes over the columns: W (R u) = (W R) u.
     void fold_rotation()
     {
@@ -256,6 +319,8 @@ class OwnedModel {
 
     ModelNumbers own_;
     OwnedColumns rotation_columns_, frequency_columns_, weight_columns_;
+    std::vector<float> frequencies32_, weights32_;
+    OwnedColumns32 frequency_columns32_, weight_columns32_;
     std::unique_ptr<const OwnedSpline> spline_;
     std::vector<std::int32_t> place_, pool_start_;
     Vector sparse_constants_;

@@ -9,6 +9,7 @@
 // sequence of operations either way, so a prediction depends on its row alone.
 #pragma once
 
+#include "predict/fourier32.h"
 #include "predict/pooling.h"
 #include "predict/spline.h"
 #include "rows/panel.h"
@@ -102,7 +103,7 @@ static void score_block(const Model& m, const double* phi, Index n_groups, doubl
 }
 
 struct BlockScratch {
-    double *kept, *rotated, *angles, *lifted, *scores;
+    double *kept, *rotated, *angles, *lifted, *scores, *end;
     BlockScratch(const Model& m, double* at)
     {
         kept = at;
@@ -110,6 +111,7 @@ struct BlockScratch {
         angles = rotated + ROWS_PER_BLOCK * m.n_rotated;
         lifted = angles + ROWS_PER_BLOCK * m.n_frequencies;
         scores = lifted + ROWS_PER_BLOCK * m.n_lifted;
+        end = scores + score_scratch(m);
     }
 };
 
@@ -169,6 +171,27 @@ static void answer_scores(const Model& m, Index n_rows, const Answers& out, cons
     if (out.probabilities) unpack(at.e, n_rows, m.n_classes, out.probabilities);
 }
 
+static void score_lifted_row(const Model& m, const double* v, double* scratch, double* z);
+
+// Standardised and rotated rows in panels -> z, with features in float32 but for far rows.
+static void score_fourier32(const Model& m, const double* panel, Index n_groups, double* scratch,
+                            double* z)
+{
+    constexpr Index n = DOUBLES;
+    const BlockScratch32 at(m, scratch);
+    bool far[ROWS_PER_BLOCK];
+    score_block32(m, panel, n_groups, at, z);
+    if (!find_far(m, panel, n_groups, far)) return;
+    double *v = at.row, *lifted = v + padded(m.n_rotated, n), *one = v + lifted_scratch(m);
+    for (Index i = 0; i < n_groups * n; ++i) {
+        if (!far[i]) continue;
+        const Index group = i / n, lane = i % n;
+        for (Index j = 0; j < m.n_rotated; ++j) v[j] = panel[(group * m.n_rotated + j) * n + lane];
+        score_lifted_row(m, v, lifted, one);
+        for (Index p = 0; p < m.n_planes; ++p) z[(group * m.n_planes + p) * n + lane] = one[p];
+    }
+}
+
 static void answer(const Model& m, Strided<double> X, Index n_rows, const Answers& out,
                    double* scratch)
 {
@@ -185,6 +208,10 @@ static void answer(const Model& m, Strided<double> X, Index n_rows, const Answer
     if (m.rotation) {
         multiply<double>(m.rotation, nullptr, m.n_rotated, m.n_kept, phi, n_groups, at.rotated);
         phi = at.rotated;
+    }
+    if (m.frequencies32) {
+        score_fourier32(m, phi, n_groups, at.end, at.scores);
+        return answer_scores(m, n_rows, out, ScoreScratch(m, at.scores));
     }
     if (m.frequencies) {
         multiply<double>(m.frequencies, nullptr, m.n_frequencies, m.n_rotated, phi, n_groups,
@@ -317,28 +344,36 @@ static void softmax_row(const double* s, Index n_classes, double* e, double* p)
     for (Index c = 0; c < n_classes; ++c) p[c] = e[c] * inverse;
 }
 
-// Plane scores of one row, padded.
-static void score_row(const Model& m, const double* x, double* scratch, double* z)
+// Plane scores of one standardised and rotated row, padded.
+static void score_lifted_row(const Model& m, const double* v, double* scratch, double* z)
+{
+    const double* phi = v;
+    if (m.frequencies) {
+        double* lifted = scratch + padded(m.n_frequencies, DOUBLES);
+        row_times_columns(v, m.n_rotated, m.frequency_columns, scratch);
+        fourier_row(m, scratch, lifted);
+        phi = lifted;
+    }
+    row_times_columns(phi, m.n_lifted, m.weight_columns, z);
+    for (Index p = 0; p < m.n_planes; ++p) z[p] = fused(z[p], m.lift_scale, m.biases[p]);
+}
+
+// Plane scores of one row, padded; room32 : row_scratch32(model) doubles
+static void score_row(const Model& m, const double* x, double* scratch, double* room32, double* z)
 {
     constexpr int n = DOUBLES;
     if (m.spline) return spline_row(m, x, scratch, z);
     double* u = scratch;
     double* rotated = u + padded(m.n_kept, n);
-    double* angles = rotated + padded(m.n_rotated, n);
-    double* lifted = angles + padded(m.n_frequencies, n);
     standardize_row(m, x, u);
-    const double* phi = u;
+    const double* v = u;
     if (m.rotation) {
-        row_times_columns(phi, m.n_kept, m.rotation_columns, rotated);
-        phi = rotated;
+        row_times_columns(v, m.n_kept, m.rotation_columns, rotated);
+        v = rotated;
     }
-    if (m.frequencies) {
-        row_times_columns(phi, m.n_rotated, m.frequency_columns, angles);
-        fourier_row(m, angles, lifted);
-        phi = lifted;
-    }
-    row_times_columns(phi, m.n_lifted, m.weight_columns, z);
-    for (Index p = 0; p < m.n_planes; ++p) z[p] = fused(z[p], m.lift_scale, m.biases[p]);
+    if (m.frequencies32 && !is_far(m, v))
+        return score_row32(m, v, reinterpret_cast<float*>(room32), z);
+    score_lifted_row(m, v, rotated + padded(m.n_rotated, n), z);
 }
 
 static void answer_row(const Model& m, const double* x, const Answers& out, double* scratch)
@@ -348,7 +383,7 @@ static void answer_row(const Model& m, const double* x, const Answers& out, doub
     double* a = z + padded(m.n_planes, n);
     double* s = a + padded(m.n_planes, n);
     double* work = s + padded(m.n_pools, n);
-    score_row(m, x, scratch, z);
+    score_row(m, x, scratch, work + 3 * padded(m.n_pools, n), z);
     pool_row(m, z, a, s, work, out.responsibilities != nullptr);
     if (out.probabilities) softmax_row(s, m.n_classes, work, out.probabilities);
     if (out.plane_scores)

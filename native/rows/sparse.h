@@ -63,7 +63,7 @@ GEOMIX_INLINE void scores_tile(const Sparse& X, Index row, const Entries& entrie
         const double* weights = columns + column * step;
 #pragma GCC unroll 4
         for (int i = 0; i < N; ++i)
-            sum[i] = sum[i] + column_pack<Halved>(weights, i) * splat(value);
+            sum[i] = sum[i] + column_pack<double, Halved>(weights, i) * splat(value);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < N; ++i) store(out + i * n, sum[i] + load(constants + i * n));

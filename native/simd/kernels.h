@@ -59,11 +59,13 @@ struct Strided {
 // are `halved`: of each two packs of a column the second lives in the lower halves of the first,
 // which halves the reading and changes no result.
 constexpr Index COLUMN_STRIP = 64;
-struct Columns {
-    const double* numbers;
+template <class T>
+struct ColumnsOf {
+    const T* numbers;
     Index width, segment;
-    bool halved;
+    bool halved;  // never of floats
 };
+using Columns = ColumnsOf<double>;
 
 // Sums run over this many columns at a time (see simd/multiply.h). Over few columns a quarter of them:
 // one row has few sums, and each step of a long sum waits for the one before.
@@ -191,6 +193,11 @@ struct Model {
     const std::int32_t* pool_start;
     Index n_members, n_pools;
     const ModelSpline* spline;  // or null; then there are neither kept columns nor weights
+    // The same frequencies and weights for features in float32, or null. Rows with a standardised
+    // value beyond `reach` have features in float64 (see predict/fourier32.h).
+    const float *frequencies32, *weights32;
+    ColumnsOf<float> frequency_columns32, weight_columns32;
+    double reach;
 };
 
 // Where the answers to a block of rows go, all row-major; null means not wanted.
@@ -291,8 +298,12 @@ struct Kernels {
     void (*exponential_f32)(const float* x, Index n, float* out);
     void (*logarithm_f64)(const double* x, Index n, double* out);
     void (*logarithm_f32)(const float* x, Index n, float* out);
-    void (*sine_cosine)(const double* x, Index n, double* sine, double* cosine);
+    void (*sine_cosine_f64)(const double* x, Index n, double* sine, double* cosine);
+    void (*sine_cosine_f32)(const float* x, Index n, float* sine, float* cosine);
 };
+
+// Floats up to this angle lie at most 3e-5 apart.
+constexpr double SINGLE_ANGLE = 0x1p9;
 
 constexpr Index ROWS_PER_BLOCK = 64;
 constexpr Index ROWS_PER_CODED_BLOCK = 1024;
@@ -340,12 +351,6 @@ static inline Index spline_scratch(const Model& m, Index n_rows)
            n_rows * m.spline->width;
 }
 
-static inline Index answer_scratch(const Model& m)
-{
-    return ROWS_PER_BLOCK * (m.n_kept + m.n_rotated + m.n_lifted + m.n_frequencies) +
-           score_scratch(m) + spline_scratch(m, DOUBLES);
-}
-
 // Scratch for one row: its values up to the plane scores.
 static inline Index lifted_scratch(const Model& m)
 {
@@ -354,11 +359,34 @@ static inline Index lifted_scratch(const Model& m)
            padded(m.n_lifted, n) + n;
 }
 
+// Floats of a block in the room of doubles, and a row in float64.
+static inline Index scratch32(const Model& m)
+{
+    if (!m.frequencies32) return 0;
+    return ROWS_PER_BLOCK * (m.n_rotated + m.n_frequencies + m.n_lifted + m.n_planes) / 2 +
+           lifted_scratch(m) + padded(m.n_planes, DOUBLES);
+}
+
+static inline Index answer_scratch(const Model& m)
+{
+    return ROWS_PER_BLOCK * (m.n_kept + m.n_rotated + m.n_lifted + m.n_frequencies) +
+           score_scratch(m) + spline_scratch(m, DOUBLES) + scratch32(m);
+}
+
+// Floats of one row in the room of doubles.
+static inline Index row_scratch32(const Model& m)
+{
+    if (!m.frequencies32) return 0;
+    const Index n = rows_in_group<float>;
+    return (padded(m.n_rotated, n) + padded(m.n_frequencies, n) + padded(m.n_lifted, n) + n +
+            padded(m.n_planes, n)) / 2;
+}
+
 static inline Index row_scratch(const Model& m)
 {
     const Index n = DOUBLES;
     return spline_scratch(m, 1) + lifted_scratch(m) + padded(m.n_frequencies, n) +
-           2 * padded(m.n_planes, n) + 4 * padded(m.n_pools, n);
+           2 * padded(m.n_planes, n) + 4 * padded(m.n_pools, n) + row_scratch32(m);
 }
 
 // The functions of the best level of this CPU, or of the one named in GEOMIX_SIMD.

@@ -45,6 +45,17 @@ static void logarithm_all(const T* x, Index n, T* out)
     });
 }
 
+static void sine_cosine_all32(const float* x, Index n, float* sine, float* cosine)
+{
+    by_packs(x, n, [=](float* in, Index i, Index used) {
+        float s[lanes<float>], c[lanes<float>];
+        const SineCosine32 both = sine_cosine(load(in));
+        store(s, both.sine);
+        store(c, both.cosine);
+        for (Index k = 0; k < used; ++k) sine[i + k] = s[k], cosine[i + k] = c[k];
+    });
+}
+
 static void sine_cosine_all(const double* x, Index n, double* sine, double* cosine)
 {
     by_packs(x, n, [=](double* in, Index i, Index used) {
@@ -79,6 +90,7 @@ const Kernels table = {
     logarithm_all<double>,
     logarithm_all<float>,
     sine_cosine_all,
+    sine_cosine_all32,
 };
 
 }  // namespace GEOMIX_LEVEL

@@ -170,99 +170,103 @@ static void add_gradient(const T* G, Index n_planes, const T* X, Index n_inputs,
 
 // --- one row times a matrix stored by columns (see `Columns` in simd/kernels.h) ---
 
-template <bool Halved>
-GEOMIX_INLINE Pack<double> column_pack(const double* column, int i)
+template <class T, bool Halved>
+GEOMIX_INLINE Pack<T> column_pack(const T* column, int i)
 {
-    if (!Halved) return load(column + i * DOUBLES);
-    const Pack<double> both = load(column + i / 2 * DOUBLES);
-    return i % 2 == 0 ? first_of_two(both) : second_of_two(both);
+    if constexpr (Halved) {
+        const Pack<double> both = load(column + i / 2 * DOUBLES);
+        return i % 2 == 0 ? first_of_two(both) : second_of_two(both);
+    } else {
+        return load(column + i * lanes<T>);
+    }
 }
 
 // N packs of outputs, S segments of `length` from `first` on: sums, then added up in order.
-template <bool Halved, int N, int S>
-GEOMIX_INLINE void columns_tile(const double* x, Index first, Index length, const double* columns,
-                                Index step, double* out)
+template <class T, bool Halved, int N, int S>
+GEOMIX_INLINE void columns_tile(const T* x, Index first, Index length, const T* columns, Index step,
+                                T* out)
 {
-    constexpr int n = DOUBLES;
-    Pack<double> sum[S][N];
+    constexpr int n = lanes<T>;
+    Pack<T> sum[S][N];
 #pragma GCC unroll 8
     for (int s = 0; s < S; ++s)
 #pragma GCC unroll 8
-        for (int i = 0; i < N; ++i) sum[s][i] = splat(0.0);
+        for (int i = 0; i < N; ++i) sum[s][i] = splat<T>(T(0));
     for (Index j = first; j < first + length; ++j) {
 #pragma GCC unroll 8
         for (int s = 0; s < S; ++s) {
-            const Pack<double> xj = splat(x[j + s * length]);
-            const double* column = columns + (j + s * length) * step;
+            const Pack<T> xj = splat<T>(x[j + s * length]);
+            const T* column = columns + (j + s * length) * step;
             // Columns are too short for the hardware's own prefetcher.
 #pragma GCC unroll 8
             for (int i = 0; i < (Halved ? N / 2 : N); ++i)
                 __builtin_prefetch(column + 6 * step + i * n);
 #pragma GCC unroll 8
             for (int i = 0; i < N; ++i)
-                sum[s][i] = fused(column_pack<Halved>(column, i), xj, sum[s][i]);
+                sum[s][i] = fused(column_pack<T, Halved>(column, i), xj, sum[s][i]);
         }
     }
 #pragma GCC unroll 8
     for (int i = 0; i < N; ++i) {
-        Pack<double> total = first == 0 ? sum[0][i] : load(out + i * n) + sum[0][i];
+        Pack<T> total = first == 0 ? sum[0][i] : load(out + i * n) + sum[0][i];
 #pragma GCC unroll 8
         for (int s = 1; s < S; ++s) total = total + sum[s][i];
         store(out + i * n, total);
     }
 }
 
-template <bool Halved, int N>
-GEOMIX_INLINE void columns_tiles(const double* x, Index n_inputs, Index segment,
-                                 const double* columns, Index step, double* out)
+template <class T, bool Halved, int N>
+GEOMIX_INLINE void columns_tiles(const T* x, Index n_inputs, Index segment, const T* columns,
+                                 Index step, T* out)
 {
     constexpr int S = FULL / N >= 4 ? 4 : (FULL / N >= 2 ? 2 : 1);
     Index first = 0;
     for (; first + S * segment <= n_inputs; first += S * segment)
-        columns_tile<Halved, N, S>(x, first, segment, columns, step, out);
+        columns_tile<T, Halved, N, S>(x, first, segment, columns, step, out);
     for (; first == 0 || first < n_inputs; first += segment) {
         const Index left = n_inputs - first < segment ? n_inputs - first : segment;
-        columns_tile<Halved, N, 1>(x, first, left, columns, step, out);
+        columns_tile<T, Halved, N, 1>(x, first, left, columns, step, out);
     }
 }
 
 // One strip of `width` outputs, at most COLUMN_STRIP. Only the last tile may have an odd number
 // of packs, so none begins within a pair.
-template <bool Halved>
-GEOMIX_INLINE void row_times_strip(const double* x, Index n_inputs, Index segment,
-                                   const double* columns, Index width, double* out)
+template <class T, bool Halved>
+GEOMIX_INLINE void row_times_strip(const T* x, Index n_inputs, Index segment, const T* columns,
+                                   Index width, T* out)
 {
-    constexpr int n = DOUBLES, widest = FULL >= 8 ? 8 : FULL, share = Halved ? 2 : 1;
+    constexpr int n = lanes<T>, widest = FULL >= 8 ? 8 : FULL, share = Halved ? 2 : 1;
     const Index step = padded(width, share * n) / share;
     Index at = 0;
     for (; at + widest * n <= width; at += widest * n)
-        columns_tiles<Halved, widest>(x, n_inputs, segment, columns + at / share, step, out + at);
+        columns_tiles<T, Halved, widest>(x, n_inputs, segment, columns + at / share, step,
+                                         out + at);
     if constexpr (widest > 4)
         for (; at + 4 * n <= width; at += 4 * n)
-            columns_tiles<Halved, 4>(x, n_inputs, segment, columns + at / share, step, out + at);
+            columns_tiles<T, Halved, 4>(x, n_inputs, segment, columns + at / share, step, out + at);
     if constexpr (widest > 2)
         for (; at + 2 * n <= width; at += 2 * n)
-            columns_tiles<Halved, 2>(x, n_inputs, segment, columns + at / share, step, out + at);
+            columns_tiles<T, Halved, 2>(x, n_inputs, segment, columns + at / share, step, out + at);
     for (; at < width; at += n)
-        columns_tiles<Halved, 1>(x, n_inputs, segment, columns + at / share, step, out + at);
+        columns_tiles<T, Halved, 1>(x, n_inputs, segment, columns + at / share, step, out + at);
 }
 
-template <bool Halved>
-static void row_times_strips(const double* x, Index n_inputs, const Columns& columns, double* out)
+template <class T, bool Halved>
+static void row_times_strips(const T* x, Index n_inputs, const ColumnsOf<T>& columns, T* out)
 {
     for (Index at = 0; at < columns.width; at += COLUMN_STRIP)
-        row_times_strip<Halved>(
+        row_times_strip<T, Halved>(
             x, n_inputs, columns.segment, columns.numbers + at / (Halved ? 2 : 1) * n_inputs,
             columns.width - at < COLUMN_STRIP ? columns.width - at : COLUMN_STRIP, out + at);
 }
 
 // out (padded to whole packs) = matrix times x
-static void row_times_columns(const double* x, Index n_inputs, const Columns& columns, double* out)
+template <class T>
+static void row_times_columns(const T* x, Index n_inputs, const ColumnsOf<T>& columns, T* out)
 {
-    if (columns.halved)
-        row_times_strips<true>(x, n_inputs, columns, out);
-    else
-        row_times_strips<false>(x, n_inputs, columns, out);
+    if constexpr (sizeof(T) == sizeof(double))
+        if (columns.halved) return row_times_strips<T, true>(x, n_inputs, columns, out);
+    row_times_strips<T, false>(x, n_inputs, columns, out);
 }
 
 }  // namespace GEOMIX_LEVEL

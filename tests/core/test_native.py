@@ -457,6 +457,11 @@ for kind in LIFTS:
     for ask in asks:
         digest.update(ask(X).tobytes())
     digest.update(model.scorer()(X[5]).tobytes())
+for kind in ("fourier", "rotated fourier, committee"):
+    model = some_model(kind).with_precision("float32")
+    for ask in (model.predict_proba, model.plane_scores):
+        digest.update(ask(X).tobytes())
+    digest.update(model.scorer()(X[5]).tobytes())
 planes = some_planes([3, 1, 4], 13, rng)
 X, y, weight = some_rows(1500, 13, 3, rng)
 for dtype in (np.float64, np.float32):
@@ -559,6 +564,10 @@ def test_elementary_functions_are_as_accurate_as_stated():
     sine, cosine = _native.sine_cosine(x)
     assert np.max(np.abs(sine - rounded(np.sin, x))) <= 2.3e-16
     assert np.max(np.abs(cosine - rounded(np.cos, x))) <= 2.3e-16
+    x = rng.uniform(-512, 512, 100_000).astype(np.float32)
+    sine, cosine = _native.sine_cosine(x)
+    assert np.max(np.abs(sine - np.sin(x.astype(np.float64)))) <= 1.3e-7
+    assert np.max(np.abs(cosine - np.cos(x.astype(np.float64)))) <= 1.3e-7
     x = rng.uniform(-87, 88, 50000).astype(np.float32)
     exact = np.exp(x.astype(np.float64))
     off = np.abs(_native.exponential(x) - exact) / np.spacing(exact.astype(np.float32))

@@ -421,6 +421,8 @@ def test_expanded_columns_that_do_not_fit_the_table_are_refused(name, at, value)
         ({"lift": {"kind": "spline"}}, "as they are"),
         ({"lift": {"kind": "fourier", "gamma": 1.0}}, "fourier.frequencies is missing"),
         ({"lift": {"kind": "fourier", "gamma": 0.0}}, "gamma"),
+        ({"lift": {"kind": "fourier", "gamma": 1.0, "precision": "float64"}}, "precision"),
+        ({"lift": {"kind": "linear", "precision": "float32"}}, "lift"),
         ({"standardize": False}, "standardised"),
         ({"standardize": 1}, "standardize"),
         ({"expand": True}, "expand|standardize|categories"),

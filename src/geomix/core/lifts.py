@@ -13,7 +13,7 @@ phase, so that phi(x).phi(y) estimates exp(-gamma ||x - y||^2) and phi(x).phi(x)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,11 @@ LARGEST_STANDARDIZED = 1e150
 # (columns that are not scaled) could overflow float32 in sums: such tables are float64 too.
 CELLS_FOR_SINGLE = 2**22
 LARGEST_SINGLE = 1e6
+# Angles of Fourier features up to this are computed in float32 where that is wanted: such floats
+# lie at most 3e-5 apart.
+SINGLE_ANGLE = 512.0
+Precision: TypeAlias = Literal["float32", "float64"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "float64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +148,15 @@ class IdentityLift:
 
 @dataclass(frozen=True, eq=False)
 class FourierLift:
-    """phi(v) = sqrt(1/D) [cos(v Omega); sin(v Omega)], with Omega of shape (r, D)."""
+    """phi(v) = sqrt(1/D) [cos(v Omega); sin(v Omega)], with Omega of shape (r, D).
+
+    precision : of v Omega, cos and sin in predictions. "float32" applies to rows whose angles are
+    at most SINGLE_ANGLE; other rows have float64.
+    """
 
     frequencies: FloatArray
     gamma: float
+    precision: Precision = "float64"
     kind = "fourier"
     reads_cells = False
     is_additive = False
@@ -158,13 +168,29 @@ class FourierLift:
     def __call__(self, V: Matrix) -> FloatArray:
         if isinstance(V, CenteredSparse):
             raise TypeError("Sparse rows cannot have a Fourier lift and stay so; pass dense rows.")
-        angles = V @ self.frequencies
-        n_frequencies = angles.shape[1]
-        Phi = np.empty((len(angles), 2 * n_frequencies))
-        np.cos(angles, out=Phi[:, :n_frequencies])
-        np.sin(angles, out=Phi[:, n_frequencies:])
-        Phi *= np.sqrt(1.0 / n_frequencies)
+        Phi = _fourier(V, self.frequencies)
+        if self.precision == "float32":
+            near = np.abs(V).max(axis=1, initial=0.0) <= self.reach
+            single = np.where(near[:, None], V, 0.0).astype(np.float32)
+            Phi = np.where(
+                near[:, None], _fourier(single, self.frequencies.astype(np.float32)), Phi
+            )
         return Phi
+
+    @property
+    def reach(self) -> float:
+        """Largest |v| of rows in float32: |v . omega| <= max |v| sum |omega| <= SINGLE_ANGLE."""
+        return float(SINGLE_ANGLE / max(np.abs(self.frequencies).sum(axis=0).max(), 1.0))
+
+
+def _fourier(V: FloatArray, frequencies: FloatArray) -> FloatArray:
+    angles = V @ frequencies
+    n_frequencies = angles.shape[1]
+    Phi = np.empty((len(angles), 2 * n_frequencies), dtype=angles.dtype)
+    np.cos(angles, out=Phi[:, :n_frequencies])
+    np.sin(angles, out=Phi[:, n_frequencies:])
+    Phi *= np.sqrt(1.0 / n_frequencies)
+    return Phi
 
 
 # Every lift has ``kind``, ``n_outputs``, a call V -> phi, and

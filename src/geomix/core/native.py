@@ -23,6 +23,7 @@ from geomix.core.adam import AdamState
 from geomix.core.descent import Descended, Descent
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lbfgs import Enough
+from geomix.core.lifts import FourierLift
 from geomix.core.objective import BatchTerms
 from geomix.core.ordered_weights import OrderedWeights
 from geomix.core.planes import Planes
@@ -322,6 +323,7 @@ def predictor(
         none if standardize.rotation is None else _doubles(standardize.rotation),
         _doubles(getattr(lift, "frequencies", none)),
         *rest,
+        isinstance(lift, FourierLift) and lift.precision == "float32",
     )
 
 

@@ -5,7 +5,8 @@
     n_columns    the number of columns
     columns      null for numbers named x0, x1, ..., else for each column the name of a number or
                  {"name", "levels", "other"} of a category
-    lift         {"kind": "linear"}, {"kind": "spline"} or {"kind": "fourier", "gamma": ...}
+    lift         {"kind": "linear"}, {"kind": "spline"} or {"kind": "fourier", "gamma": ...}, with
+                 "precision": "float32" where its features are computed so
     standardize  whether columns are standardised
     n_members, sharpness, temperature, expand
     training     facts about the training, or null;  edits: changes of the model, in order
@@ -30,7 +31,7 @@ from geomix.table.schema import Column, Schema, numeric_schema
 
 FORMAT = "geomix-model"
 VERSION = (1, 0)
-FEATURES = ("core", "spline", "fourier", "expand", "committee")
+FEATURES = ("core", "spline", "fourier", "expand", "committee", "float32")
 KEYS = {
     "format", "format_version", "requires", "written_by", "classes", "n_columns", "columns",
     "lift", "standardize", "n_members", "sharpness", "temperature", "expand", "training", "edits",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import IntArray
-from geomix.core.lifts import FourierLift, IdentityLift, Lift, Standardize, pass_through
+from geomix.core.lifts import FourierLift, IdentityLift, Lift, Precision, Standardize, pass_through
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.errors import ModelFileError
@@ -128,6 +128,8 @@ def read_lift(reader: TensorReader, described: Any, n_inputs: int, schema: Schem
     """The lift over ``n_inputs`` standardised columns; a spline lift reads the raw columns."""
     kind = described.get("kind") if isinstance(described, dict) else None
     expected = {"kind", "gamma"} if kind == "fourier" else {"kind"}
+    precision = _precision(described) if kind == "fourier" else "float64"
+    expected |= {"precision"} if precision != "float64" else set()
     if kind not in ("linear", "spline", "fourier") or set(described) != expected:
         raise ModelFileError("lift: expected a kind (linear, spline, fourier), and its gamma")
     if kind == "linear":
@@ -146,7 +148,14 @@ def read_lift(reader: TensorReader, described: Any, n_inputs: int, schema: Schem
     frequencies = reader.numbers(
         "fourier.frequencies", n_inputs, n_frequencies, most=LARGEST_WEIGHT
     )
-    return FourierLift(frequencies, gamma)
+    return FourierLift(frequencies, gamma, precision)
+
+
+def _precision(described: dict[str, Any]) -> Precision:
+    found = described.get("precision", "float64")
+    if "precision" in described and found != "float32":  # float64 is not written
+        raise ModelFileError(f"precision of the lift is {ascii(found)[:80]}; expected 'float32'")
+    return "float32" if found == "float32" else "float64"
 
 
 def read_expand(reader: TensorReader, schema: Schema) -> Expand:

@@ -102,6 +102,8 @@ def manifest_of(model: GeometricMixture) -> dict[str, Any]:
     lift: dict[str, Any] = {"kind": model.lift.kind}
     if isinstance(model.lift, FourierLift):
         lift["gamma"] = float(model.lift.gamma)
+        if model.lift.precision != "float64":
+            lift["precision"] = model.lift.precision
     return {
         "format": manifest.FORMAT,
         "format_version": list(manifest.VERSION),
@@ -129,6 +131,7 @@ def _required_features(model: GeometricMixture) -> list[str]:
         "fourier": model.lift.kind == "fourier",
         "expand": model.expand is not None,
         "committee": model.planes.n_members > 1,
+        "float32": getattr(model.lift, "precision", "float64") == "float32",
     }
     return [feature for feature in manifest.FEATURES if needed[feature]]
 
