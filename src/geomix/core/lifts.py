@@ -165,16 +165,14 @@ class FourierLift:
     def n_outputs(self) -> int:
         return 2 * int(self.frequencies.shape[1])
 
-    def __call__(self, V: Matrix) -> FloatArray:
+    def __call__(self, V: Any) -> FloatArray:
         if isinstance(V, CenteredSparse):
             raise TypeError("Sparse rows cannot have a Fourier lift and stay so; pass dense rows.")
         Phi = _fourier(V, self.frequencies)
         if self.precision == "float32":
-            near = np.abs(V).max(axis=1, initial=0.0) <= self.reach
-            single = np.where(near[:, None], V, 0.0).astype(np.float32)
-            Phi = np.where(
-                near[:, None], _fourier(single, self.frequencies.astype(np.float32)), Phi
-            )
+            near = (np.abs(V).max(axis=1, initial=0.0) <= self.reach)[:, None]
+            single = np.where(near, V, 0.0).astype(np.float32)
+            Phi = np.where(near, _fourier(single, self.frequencies.astype(np.float32)), Phi)
         return Phi
 
     @property
