@@ -2,7 +2,8 @@
 
     python benchmarks/future/structured.py [--data FOLDER] [--seeds 5]
 
-Trees. Four tables with a tree of their classes, at most 4,000 training and 4,000 test rows.
+Trees. Five tables with a tree of their classes, at most 4,000 training and 4,000 test rows (spoken
+letters, isolet1: 400 training rows).
 "single" is one model of all classes, "per group" one for each group; "near" predicts the class with
 the smallest expected distance along the tree instead of the most probable one. Models have one
 spline plane per class or child (preset "fast"). "distance" is the mean number of steps between the
@@ -31,7 +32,7 @@ from torch.nn.functional import cross_entropy
 from geomix import GeometricMixtureClassifier, HierarchicalClassifier
 from geomix.torch import GeometricMixtureHead, LinearChain
 
-# Land cover, forest cover, places of proteins in a cell, and grades of wine.
+# Land cover, forest cover, places of proteins in a cell, grades of wine, and spoken letters.
 TREES: dict[str, Any] = {
     "satimage": {
         "plants": ["2", "5"],
@@ -49,11 +50,20 @@ TREES: dict[str, Any] = {
         },
     },
     "wine_quality_white": {"low": ["3", "4", "5"], "high": ["6", "7", "8", "9"]},
+    "isolet1": {
+        "ends in ee": {"stops": list("BDPTG"), "others": list("CEVZ")},
+        "begins with e": {"hissing": list("FSX"), "nasal": list("MN"), "l": ["L"]},
+        "ends in ay": list("AHJK"),
+        "ends in i": list("IY"),
+        "ends in oo": list("QUW"),
+        "alone": list("OR"),
+    },
 }
 MODELS = ("single", "single, near", "per group", "per group, near")
 FIGURES = ("log-loss", "accuracy", "distance")
 CHAINS = ("Linear", "geomix head", "Linear, chain", "geomix head, chain")
 MOST_ROWS = 4_000
+FEW_ROWS = {"isolet1": 400}
 FEWEST_ROWS = 20
 
 
@@ -72,8 +82,9 @@ def run_tree(name: str, _: str, model: str, seed: int, data: Path) -> list[float
     kept = np.isin(y, labels[counts >= FEWEST_ROWS])
     X, y = frame[kept], y[kept]
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=seed)
-    if len(y) > MOST_ROWS:
-        X, _, y, _ = train_test_split(X, y, train_size=MOST_ROWS, stratify=y, random_state=seed)
+    most = FEW_ROWS.get(name, MOST_ROWS)
+    if len(y) > most:
+        X, _, y, _ = train_test_split(X, y, train_size=most, stratify=y, random_state=seed)
     X_test, y_test = X_test[:MOST_ROWS], y_test[:MOST_ROWS]
     tree = present(TREES[name], set(y.tolist()))
     base = GeometricMixtureClassifier(preset="fast", random_state=0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -25,7 +26,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def fitted(rows):
-    return HierarchicalClassifier(FAST, tree=TREE).fit(*rows)
+    return HierarchicalClassifier(FAST, tree=TREE, strategy="per_group").fit(*rows)
 
 
 def test_probabilities_add_up_along_the_tree(rows, fitted):
@@ -44,7 +45,7 @@ def test_a_group_is_told_apart_by_its_own_model(rows, fitted):
 
 def test_a_single_model_adds_up_along_the_tree_too(rows):
     X, y = rows
-    single = HierarchicalClassifier(FAST, tree=TREE, strategy="single").fit(X, y)
+    single = HierarchicalClassifier(FAST, tree=TREE).fit(X, y)
     flat = HierarchicalClassifier(FAST).fit(X, y)
     assert set(single.estimators_) == {()}
     np.testing.assert_array_equal(single.predict_proba(X), flat.predict_proba(X))
@@ -65,7 +66,9 @@ def test_distances_count_the_steps_between_classes():
 
 
 def test_the_expected_distance_prefers_a_class_among_probable_ones(rows, fitted):
-    near = HierarchicalClassifier(FAST, tree=TREE, minimize="distance").fit(*rows)
+    near = HierarchicalClassifier(
+        FAST, tree=TREE, strategy="per_group", minimize="distance"
+    ).fit(*rows)
     X = np.random.default_rng(0).uniform(0, 9, (300, 2))
     P, D = near.predict_proba(X), near.tree_.distances
     chosen = np.searchsorted(near.classes_, near.predict(X))
@@ -86,9 +89,10 @@ def test_without_a_tree_it_is_the_estimator(rows):
 def test_frames_and_weights(rows):
     X, y = rows
     frame = pd.DataFrame(X, columns=["a", "b"])
-    clf = HierarchicalClassifier(FAST, tree=TREE).fit(frame, y, sample_weight=np.ones(len(y)))
+    wanted = HierarchicalClassifier(FAST, tree=TREE, strategy="per_group")
+    clf = clone(wanted).fit(frame, y, sample_weight=np.ones(len(y)))
     assert clf.feature_names_in_.tolist() == ["a", "b"]
-    plain = HierarchicalClassifier(FAST, tree=TREE).fit(X, y)
+    plain = clone(wanted).fit(X, y)
     np.testing.assert_array_equal(clf.predict_proba(frame), plain.predict_proba(X))
 
 
@@ -111,7 +115,7 @@ def test_a_tree_that_does_not_fit_is_refused_with_one_sentence(rows, tree, messa
 def test_bad_parameters_are_refused(rows):
     with pytest.raises(InvalidParameterError, match="Got minimize='risk'"):
         HierarchicalClassifier(FAST, minimize="risk").fit(*rows)
-    with pytest.raises(InvalidParameterError, match="Got strategy='flat'; expected one of 'per"):
+    with pytest.raises(InvalidParameterError, match="Got strategy='flat'; expected one of 'sin"):
         HierarchicalClassifier(FAST, strategy="flat").fit(*rows)
     with pytest.raises(InvalidParameterError, match="expected a GeometricMixtureClassifier"):
         HierarchicalClassifier(LogisticRegression()).fit(*rows)

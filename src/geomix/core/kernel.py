@@ -23,6 +23,7 @@ from geomix.core.adam import AdamState
 from geomix.core.descent import Descended, Descent, descend
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import FourierLift, Lift
+from geomix.core.lifts import fourier_features as numpy_fourier_features
 from geomix.core.objective import BatchTerms
 from geomix.core.ordered_weights import OrderedWeights
 from geomix.core.pair_gains import pair_gains as numpy_pair_gains
@@ -260,6 +261,14 @@ def lifted(lift: Lift, V: Any) -> Any:
     if not is_native or not isinstance(lift, FourierLift) or isinstance(V, CenteredSparse):
         return lift(V)
     return native.fourier(V, lift.frequencies)
+
+
+def fourier_features(V: FloatArray, frequencies: FloatArray) -> FloatArray:
+    """Features of a Fourier lift with these frequencies, in float64: where they are learnt, their
+    gradient is taken from them."""
+    if is_native:
+        return native.fourier_exact(V, frequencies)
+    return numpy_fourier_features(V, frequencies)
 
 
 def binned(lift: SplineLift, X: Any) -> Binned:

@@ -168,11 +168,11 @@ class FourierLift:
     def __call__(self, V: Any) -> FloatArray:
         if isinstance(V, CenteredSparse):
             raise TypeError("Sparse rows cannot have a Fourier lift and stay so; pass dense rows.")
-        Phi = _fourier(V, self.frequencies)
+        Phi = fourier_features(V, self.frequencies)
         if self.precision == "float32":
             near = (np.abs(V).max(axis=1, initial=0.0) <= self.reach)[:, None]
             single = np.where(near, V, 0.0).astype(np.float32)
-            Phi = np.where(near, _fourier(single, self.frequencies.astype(np.float32)), Phi)
+            Phi = np.where(near, fourier_features(single, self.frequencies.astype(np.float32)), Phi)
         return Phi
 
     @property
@@ -181,7 +181,8 @@ class FourierLift:
         return float(SINGLE_ANGLE / max(np.abs(self.frequencies).sum(axis=0).max(), 1.0))
 
 
-def _fourier(V: FloatArray, frequencies: FloatArray) -> FloatArray:
+def fourier_features(V: FloatArray, frequencies: FloatArray) -> FloatArray:
+    """sqrt(1/D) [cos(V Omega); sin(V Omega)], (n_rows, 2 D), in the precision of V."""
     angles = V @ frequencies
     n_frequencies = angles.shape[1]
     Phi = np.empty((len(angles), 2 * n_frequencies), dtype=angles.dtype)

@@ -240,6 +240,11 @@ def fourier(V: Any, frequencies: FloatArray) -> FloatArray:
     return Phi
 
 
+def fourier_exact(V: FloatArray, frequencies: FloatArray) -> FloatArray:
+    """The same in float64."""
+    return _native.fourier_f64(_doubles(V), _doubles(frequencies))
+
+
 def basis(Phi: FloatArray, n_rows: int, most: int, left_outside: float) -> FloatArray:
     """Orthonormal rows that span those of ``Phi``; none where more than ``most`` are needed."""
     return _native.basis(Phi, n_rows, most, left_outside)

@@ -1,5 +1,5 @@
 """Classes that form a tree, such as species in genera.
 
 tree         ``ClassTree``: the groups of a nested dict, and distances between classes
-classifier   ``HierarchicalClassifier``, a scikit-learn meta-estimator with one model per group
+classifier   ``HierarchicalClassifier``, a scikit-learn meta-estimator
 """

@@ -30,7 +30,7 @@ from geomix.training.labelled_rows import check_two_classes, check_y_is_there
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-STRATEGIES = ("per_group", "single")
+STRATEGIES = ("single", "per_group")
 MINIMIZED = ("errors", "distance")
 
 
@@ -44,8 +44,8 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     tree : dict or None, default=None
         Groups of classes: a dict of names to dicts or to lists of class labels, in which every
         class of y is once. None is one group, which makes an ordinary classifier.
-    strategy : {"per_group", "single"}, default="per_group"
-        One model for each group, which tells its children apart, or a single model of all classes.
+    strategy : {"single", "per_group"}, default="single"
+        A single model of all classes, or one model for each group, which tells its children apart.
     minimize : {"errors", "distance"}, default="errors"
         What ``predict`` makes small: the share of errors, or the expected number of steps along
         the tree between the predicted class and the true one.
@@ -85,7 +85,7 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         estimator: Any = None,
         *,
         tree: Any = None,
-        strategy: str = "per_group",
+        strategy: str = "single",
         minimize: str = "errors",
     ) -> None:
         self.estimator = estimator

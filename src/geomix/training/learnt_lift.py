@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.core import kernel
 from geomix.core.adam import AdamState, adam_start, adam_step, clip_norm
 from geomix.core.lifts import FourierLift, short
 from geomix.core.planes import Planes, class_starts
@@ -59,10 +60,7 @@ def lift_terms(
 ) -> LiftTerms:
     """Cross-entropy of a batch, and its gradient by planes and frequencies."""
     n_frequencies = frequencies.shape[1]
-    angles = V @ frequencies
-    cos, sin = np.cos(angles), np.sin(angles)
-    size = np.sqrt(1.0 / n_frequencies)
-    Phi = size * np.concatenate([cos, sin], axis=1)
+    Phi = kernel.fourier_features(V, frequencies)
     S, A = pool(planes.scores(Phi), planes.class_start, sharpness)
     rows, share = np.arange(len(y)), weight / weight.sum()
     log_p = log_softmax(S)
@@ -73,7 +71,8 @@ def lift_terms(
     G = np.repeat(residual, planes.per_class, axis=1) * A
     by_cos = G @ planes.weights[:, :n_frequencies]
     by_sin = G @ planes.weights[:, n_frequencies:]
-    by_angle = size * (cos * by_sin - sin * by_cos)
+    # cos and sin times sqrt(1/D), which is the factor of the derivative too.
+    by_angle = Phi[:, :n_frequencies] * by_sin - Phi[:, n_frequencies:] * by_cos
     return LiftTerms(loss, G.T @ Phi, G.sum(axis=0), V.T @ by_angle)
 
 
