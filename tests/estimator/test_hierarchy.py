@@ -66,9 +66,9 @@ def test_distances_count_the_steps_between_classes():
 
 
 def test_the_expected_distance_prefers_a_class_among_probable_ones(rows, fitted):
-    near = HierarchicalClassifier(
-        FAST, tree=TREE, strategy="per_group", minimize="distance"
-    ).fit(*rows)
+    near = HierarchicalClassifier(FAST, tree=TREE, strategy="per_group", minimize="distance").fit(
+        *rows
+    )
     X = np.random.default_rng(0).uniform(0, 9, (300, 2))
     P, D = near.predict_proba(X), near.tree_.distances
     chosen = np.searchsorted(near.classes_, near.predict(X))
