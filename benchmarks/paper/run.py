@@ -1,7 +1,8 @@
 """The paper's experiments by one command: every table, ablation, figure, and a verdict per claim.
 
     python benchmarks/paper [--quick] [--only NAME ...] [--models KEY ...] [--seeds N] [--jobs N]
-                            [--fresh] [--times] [--output FOLDER] [--report] [--readme]
+                            [--fresh] [--times] [--row-seconds S] [--output FOLDER]
+                            [--report] [--readme]
 
 Measurements go to ``results.csv`` one by one, so a stopped run goes on where it was; ``--fresh``
 measures the selected runs again. Tables (Markdown, LaTeX), figures (PNG, SVG), ``paper.md`` and
@@ -65,7 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
             if options.times:
                 measure_times(wanted, path)
             else:
-                jobs = planned(wanted, 1 if options.quick else options.seeds)
+                seeds = 1 if options.quick else options.seeds
+                jobs = planned(wanted, seeds, options.row_seconds)
                 measure_missing(jobs, path, fresh=options.fresh, at_a_time=options.jobs)
                 draw(wanted.figures, options.output)
         except KeyboardInterrupt:
@@ -85,6 +87,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="seeds 0 .. N - 1")
     parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="fits at a time")
     parser.add_argument("--fresh", action="store_true", help="measure again what is there already")
+    parser.add_argument(
+        "--row-seconds", type=float, default=ROW_SECONDS, metavar="S", help="per path of one row"
+    )
     parser.add_argument("--times", action="store_true", help="measure times again, see above")
     parser.add_argument("--output", type=Path, metavar="FOLDER")
     parser.add_argument("--report", action="store_true", help="only make tables and pages")
@@ -131,12 +136,12 @@ def part_of(table: str) -> str:
     return word if word in PARTS else MODELS
 
 
-def planned(wanted: Wanted, seeds: int) -> list[Job]:
+def planned(wanted: Wanted, seeds: int, row_seconds: float = ROW_SECONDS) -> list[Job]:
     """Seed by seed, the comparison first; one row is timed with the first seed. Small sets have
     at least ``SMALL_SEEDS`` seeds."""
     chosen = QUICK_MODELS if wanted.quick else tuple(models.every())
     keys = available(wanted.models or chosen)
-    row_seconds = QUICK_ROW_SECONDS if wanted.quick else ROW_SECONDS
+    row_seconds = QUICK_ROW_SECONDS if wanted.quick else row_seconds
     jobs = [
         Job(Run(MODELS, name, key, seed), row_seconds if seed == 0 else 0.0)
         for seed in range(seeds if wanted.quick else max(seeds, SMALL_SEEDS))

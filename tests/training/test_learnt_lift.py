@@ -74,6 +74,34 @@ def test_a_learnt_lift_is_better_beside_columns_of_noise(noisy_moons):
     assert scores[1] > scores[0] + 0.01
 
 
+def test_the_accurate_preset_tries_a_learnt_lift_and_others_do_not(noisy_moons):
+    X, y = noisy_moons[:2]
+    tried = {}
+    for preset in ("accurate", "readable"):
+        clf = GeometricMixtureClassifier(
+            1, lift="fourier", preset=preset, l2=1e-4, n_members=1, random_state=0
+        )
+        trials = clf.set_params(advanced=Recipe(n_frequencies=32)).fit(X, y).history_.trials
+        tried[preset] = {trial.learn_lift for trial in trials}
+    assert tried == {"accurate": {"off", "frequencies"}, "readable": {"off"}}
+
+
+def test_a_learnt_lift_of_many_rows_is_learnt_from_some(rng, monkeypatch):
+    monkeypatch.setattr("geomix.training.learnt_lift.MOST_ROWS", 200)
+    V, y = rng.standard_normal((2000, 2)), rng.integers(0, 2, 2000)
+    lift = draw_fourier(2, 8, 0.5, True, rng)
+    used = []
+
+    def counting(self, vector, rows):
+        used.append(len(rows))
+        return np.zeros_like(vector)
+
+    monkeypatch.setattr("geomix.training.learnt_lift._Learning.gradient", counting)
+    rows = Rows(V, y, np.ones(len(y)))
+    learnt_lift(lift, rows, 2, 6.0, 1e-5, "frequencies", np.random.default_rng(0))
+    assert sum(used) % 170 == 0  # 15 % of 200 stop the learning
+
+
 def test_few_rows_keep_the_drawn_lift(rng):
     lift = draw_fourier(2, 8, 0.5, True, rng)
     rows = Rows(rng.standard_normal((50, 2)), rng.integers(0, 2, 50), np.ones(50))

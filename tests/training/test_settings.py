@@ -20,7 +20,7 @@ CHOICES = {
     "preset": ("readable", "accurate", "fast"),
     "lift": ("auto", "linear", "spline", "fourier"),
     "usage_average": ("batch", "running"),
-    "learn_lift": ("off", "scales", "frequencies"),
+    "learn_lift": ("auto", "off", "scales", "frequencies"),
     "init": ("auto", "kmeans", "logistic", "random"),
     "solver": ("auto", "adam", "lbfgs"),
     "early_stopping": ("auto", "calibrated", "plain", "off"),

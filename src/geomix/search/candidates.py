@@ -25,7 +25,8 @@ class Candidate:
     of the penalty that is taken off a class's mean plane;  n_knots : most knots of a curve;
     adaptive : whether the penalty follows the importance of steps or columns
     (``training/adaptive_penalty.py``);  n_pairs : most pairs of columns with a table of their own
-    (``training/interactions.py``);  pair_penalty : multiplies the penalty of those tables.
+    (``training/interactions.py``);  pair_penalty : multiplies the penalty of those tables;
+    learn_lift : what of a Fourier lift is learnt (``training/learnt_lift.py``).
     """
 
     lift: str
@@ -37,6 +38,7 @@ class Candidate:
     adaptive: bool = False
     n_pairs: int = 0
     pair_penalty: float = FACTORS["pair penalty"].start
+    learn_lift: str = "off"
 
     def for_rows(self, n_rows: int, n_before: int) -> Candidate:
         """The same prior beside ``n_rows`` rows, found on ``n_before``: the loss is a mean."""
@@ -64,7 +66,8 @@ class Candidate:
         kind = {"linear": "linear", "spline": "spline", "fourier": "Fourier kernel"}[self.lift]
         pairs = f" with {self.n_pairs} pairs" if self.n_pairs else ""
         penalty = ", adaptive penalty" if self.adaptive else ""
-        return f"{kind}{pairs}, l2={self.l2:g}{penalty}"
+        learnt = "" if self.learn_lift == "off" else f", learnt {self.learn_lift}"
+        return f"{kind}{pairs}, l2={self.l2:g}{penalty}{learnt}"
 
 
 def default_candidate(
@@ -77,6 +80,7 @@ def default_candidate(
             int(KNOTS["one plane"].start) if settings.n_knots == "auto" else int(settings.n_knots)
         )
         n_knots = min(wanted, most_knots)
+    is_learnt = lift == "fourier" and settings.learn_lift != "auto"
     return Candidate(
         lift,
         L2[lift].start if settings.l2 == "auto" else float(settings.l2),
@@ -85,6 +89,7 @@ def default_candidate(
         0.0 if settings.shrink_to_mean == "auto" else float(settings.shrink_to_mean),
         n_knots,
         settings.adaptive_penalty is True,
+        learn_lift=settings.learn_lift if is_learnt else "off",
     )
 
 
@@ -160,6 +165,17 @@ def _toggle_adaptive(candidate: Candidate, up: bool, within: Range) -> Candidate
     return replace(candidate, adaptive=not candidate.adaptive) if up and is_free else None
 
 
+def _toggle_learnt(candidate: Candidate, up: bool, within: Range) -> Candidate | None:
+    """Learnt frequencies cost more than all other trials of a kernel: only where a user asks for
+    the most accurate model."""
+    settings = within.settings
+    is_free = settings.learn_lift == "auto" and settings.preset == "accurate"
+    if not up or not is_free:
+        return None
+    is_off = candidate.learn_lift == "off"
+    return replace(candidate, learn_lift="frequencies" if is_off else "off")
+
+
 def _toggle_shrinkage(candidate: Candidate, up: bool, within: Range) -> Candidate | None:
     if not up or within.settings.shrink_to_mean != "auto":
         return None
@@ -195,6 +211,7 @@ AXES: dict[str, Callable[[Candidate, bool, Range], Candidate | None]] = {
     "knots": _step_knots,
     "gamma": _step_gamma,
     "adaptive": _toggle_adaptive,
+    "learnt": _toggle_learnt,
     "shrinkage": _toggle_shrinkage,
     "planes": _step_planes,
     "pairs": _step_pairs,

@@ -95,7 +95,8 @@ FAMILIES = (
         parent="several spline planes", plane_counts=(12, 8, 32),
     ),
     Family(
-        "kernel", "fourier", RICH, ("gamma", "adaptive", "gamma", "l2"), ("l2",),
+        "kernel", "fourier", RICH,
+        ("gamma", "adaptive", "gamma", "l2", "learnt"), ("learnt", "l2"),
     ),
 )  # fmt: skip
 

@@ -66,13 +66,13 @@ class Fold:
     def features(self, candidate: Candidate) -> Features:
         """Features of a candidate's lift; under an adaptive penalty scaled by column importance.
         Adaptive steps of curves are scaled later, by the planes themselves."""
-        if candidate.lift == "fourier" and self.preparation.settings.learn_lift != "off":
+        if candidate.lift == "fourier" and candidate.learn_lift != "off":
             return self._learnt(candidate)
         return self._drawn(candidate)
 
     def _learnt(self, candidate: Candidate) -> Features:
         """Features of a Fourier lift that is learnt on the training rows of this fold."""
-        key = "learnt", candidate.gamma_factor, candidate.adaptive
+        key = candidate.learn_lift, candidate.gamma_factor, candidate.adaptive
         if key not in self._scaled:
             drawn = self._drawn(candidate).feature_map
             if not isinstance(drawn.lift, FourierLift):
@@ -80,14 +80,14 @@ class Fold:
             rows = standardised(self.preparation.encoded, drawn)
             held_out = self.preparation.encoded_held_out
             held_out = None if held_out is None else standardised(held_out, drawn)
-            lift = self._learnt_lift(key, drawn.lift, rows, candidate.l2)
+            lift = self._learnt_lift(key, drawn.lift, rows, candidate)
             self._parts.clear()
             self._scaled.clear()
             self._scaled[key] = make_features(drawn.with_lift(lift), rows, held_out)
         return self._scaled[key]
 
     def _learnt_lift(
-        self, key: tuple[Any, ...], drawn: FourierLift, rows: Rows, l2: float
+        self, key: tuple[Any, ...], drawn: FourierLift, rows: Rows, candidate: Candidate
     ) -> FourierLift:
         # The penalty changes the lift little, and a race tries many: learn once for a width.
         if key not in self._lifts:
@@ -98,8 +98,8 @@ class Fold:
                 train,
                 self.preparation.n_classes,
                 settings.sharpness,
-                l2,
-                settings.learn_lift,
+                candidate.l2,
+                candidate.learn_lift,
                 stream(seed, "learnt lift"),
             )
         return self._lifts[key]

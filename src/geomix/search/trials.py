@@ -65,6 +65,7 @@ class Measured:
             made.l2,
             made.shrink_to_mean,
             made.adaptive,
+            made.learn_lift,
             made.n_knots,
             self.loss,
             self.accuracy,

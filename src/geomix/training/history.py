@@ -60,6 +60,7 @@ class Trial:
     l2: float
     shrink_to_mean: float
     adaptive: bool
+    learn_lift: str
     n_knots: int | None
     valid_loss: float
     valid_accuracy: float

@@ -29,6 +29,8 @@ from geomix.training.rows import Rows
 STOPPING_SHARE = 0.15
 # Fewer rows than this cannot spare a part.
 FEWEST_ROWS = 200
+# A lift is learnt from at most this many rows, drawn at random: the planes see all of them.
+MOST_ROWS = 5_000
 EPOCHS = 60
 BATCH_SIZE = 128
 # Weights over features of size sqrt(1/D) are large; frequencies and log scales are near one. The
@@ -125,6 +127,13 @@ class _Learning:
         return np.concatenate([by_weight.ravel(), terms.biases, by_lift.ravel()])
 
 
+def learning_operations(n_rows: int, n_inputs: int, n_frequencies: int, n_classes: int) -> float:
+    """Multiplications of learning a lift, at most: three products with frequencies and with planes
+    in each pass, and cosines and sines that take as long as 16 multiplications."""
+    per_row = n_frequencies * (3.0 * n_inputs + 6.0 * n_classes + 2.0 * 16.0)
+    return min(n_rows, MOST_ROWS) * per_row * EPOCHS
+
+
 def learnt_lift(
     lift: FourierLift,
     rows: Rows,
@@ -137,7 +146,8 @@ def learnt_lift(
     """The lift with the frequencies of the best epoch; rows : standardised training rows."""
     if len(rows) < FEWEST_ROWS or lift.frequencies.shape[0] == 0:
         return lift
-    order, n_stop = rng.permutation(len(rows)), round(STOPPING_SHARE * len(rows))
+    order = rng.permutation(len(rows))[:MOST_ROWS]
+    n_stop = round(STOPPING_SHARE * len(order))
     stop, train = rows.take(np.sort(order[:n_stop])), rows.take(np.sort(order[n_stop:]))
     learning = _Learning(lift.frequencies, n_classes, sharpness, l2, kind)
     vector, rates = learning.first(), learning.rates()

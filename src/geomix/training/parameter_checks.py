@@ -197,7 +197,7 @@ KINDS: Mapping[str, Kind] = {
     "n_frequencies": _auto_or(_count()),
     "gamma": _auto_or(_number(1e-300, 1e300)),
     "orthogonal": SWITCH,
-    "learn_lift": _choice("off", "scales", "frequencies"),
+    "learn_lift": _choice("auto", "off", "scales", "frequencies"),
     "standardize": SWITCH,
     "pca": AXES,
     "sharpness": _number(*SHARPNESS_RANGE),

@@ -27,9 +27,10 @@ class Recipe:
         tries multiples of 1 / (median squared distance).
     orthogonal : bool, default=True
         Draw orthogonal frequencies, which estimate the kernel with less noise.
-    learn_lift : {"off", "scales", "frequencies"}, default="off"
+    learn_lift : {"auto", "off", "scales", "frequencies"}, default="auto"
         Learn the Fourier lift with its planes, from the random draw on: a scale for each column,
-        or all frequencies. Part of the training rows stop it.
+        or all frequencies. Part of the training rows stop it. "auto" tries learnt frequencies
+        with ``preset="accurate"``.
     standardize : bool, default=True
         Centre and scale the columns by their weighted mean and standard deviation.
     pca : "auto", None, float or int, default="auto"
@@ -75,7 +76,7 @@ class Recipe:
     n_frequencies: int | Auto = "auto"
     gamma: float | Auto = "auto"
     orthogonal: bool = True
-    learn_lift: Literal["off", "scales", "frequencies"] = "off"
+    learn_lift: Literal["auto", "off", "scales", "frequencies"] = "auto"
     standardize: bool = True
     pca: float | Auto | None = "auto"
     sharpness: float = 6.0
