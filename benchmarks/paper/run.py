@@ -212,9 +212,8 @@ def measure_missing(jobs: list[Job], path: Path, *, fresh: bool, at_a_time: int)
 
 def measure_times(wanted: Wanted, path: Path) -> None:
     """Fit and one row again, one at a time; times of other seeds are dropped."""
-    known = results.read(path)
-    results.write(path, without_times(known))
     keys = available(wanted.models or tuple(models.every()))
+    results.write(path, without_times(results.read(path), wanted.sets, keys))
     jobs = [
         Job(Run(MODELS, name, key, seed), TIMES_ROW_SECONDS if seed == 0 else 0.0)
         for seed in range(SEEDS)
@@ -225,11 +224,14 @@ def measure_times(wanted: Wanted, path: Path) -> None:
     measure_missing(jobs, path, fresh=True, at_a_time=1)
 
 
-def without_times(known: Results) -> Results:
-    """The same runs without the times of the comparison of models."""
+def without_times(known: Results, sets: Iterable[str], keys: Iterable[str]) -> Results:
+    """The same runs without the times of these models on these sets."""
+    again = {(MODELS, name, key) for name in sets for key in keys}
     return Results(
         {
-            one: replace(made, values=_without_times(made.values)) if one.part == MODELS else made
+            one: replace(made, values=_without_times(made.values))
+            if (one.part, one.dataset, one.model) in again
+            else made
             for one, made in known.runs.items()
         }
     )
