@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
+from threadpoolctl import threadpool_limits
 
 from geomix import GeometricMixtureClassifier, InvalidParameterError, Recipe
 from geomix.core.lifts import draw_fourier
@@ -100,6 +101,17 @@ def test_a_learnt_lift_of_many_rows_is_learnt_from_some(rng, monkeypatch):
     rows = Rows(V, y, np.ones(len(y)))
     learnt_lift(lift, rows, 2, 6.0, 1e-5, "frequencies", np.random.default_rng(0))
     assert sum(used) % 170 == 0  # 15 % of 200 stop the learning
+
+
+def test_the_number_of_blas_threads_changes_no_bit(rng):
+    V, y = rng.standard_normal((600, 16)), rng.integers(0, 5, 600)
+    rows, lift = Rows(V, y, np.ones(len(y))), draw_fourier(16, 64, 0.05, True, rng)
+    learnt = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            seed = np.random.default_rng(0)
+            learnt.append(learnt_lift(lift, rows, 5, 6.0, 1e-5, "frequencies", seed).frequencies)
+    np.testing.assert_array_equal(*learnt)
 
 
 def test_few_rows_keep_the_drawn_lift(rng):
