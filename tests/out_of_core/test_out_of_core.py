@@ -6,8 +6,10 @@ import pytest
 from kernels import fast_with_numpy
 from making import classifier
 from sklearn.datasets import make_classification
+from sklearn.utils import check_random_state
 
 from geomix import DataQualityWarning, SchemaError
+from geomix.core.calibration import PRIOR_SCALE, fit_temperature, negative_log_likelihood
 from geomix.core.kernel import is_native
 from geomix.core.lifts import draw_fourier, fit_standardize
 from geomix.core.moments import moments_of
@@ -16,6 +18,7 @@ from geomix.core.row_sums import PartSums, Remembered, tree_sum
 from geomix.errors import InvalidParameterError
 from geomix.out_of_core import sampling, survey
 from geomix.out_of_core.fit import MemorySource, fit_estimator, in_parts
+from geomix.out_of_core.held_out import HeldOut, divide, with_sample
 from geomix.out_of_core.part_reader import known_from, part_reader_of
 from geomix.out_of_core.sampling import chosen_rows, row_keys
 from geomix.out_of_core.survey import RowPart, survey_part
@@ -284,18 +287,120 @@ def test_fourier_features_of_a_seed_are_bit_equal_wherever_they_are_drawn():
     assert there.stdout.strip() == hashlib.sha256(here.tobytes()).hexdigest()
 
 
-def test_a_large_table_is_calibrated_by_the_final_planes(table, monkeypatch):
-    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 100)
+@pytest.fixture
+def sample_of_300(monkeypatch):
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 300)
     monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 10)
-    X, y = table
-    clf = fit(X, y, [400, 800], l2=1e-4)
-    assert "100 of them in the sample" in clf.history_.notes[-1]
-    from geomix.core.calibration import negative_log_likelihood
 
-    plain = clf.model_.with_temperature(1.0)
-    codes = np.searchsorted(clf.classes_, y)
-    calibrated = negative_log_likelihood(clf.model_.predict_proba(X), codes)
-    assert calibrated <= negative_log_likelihood(plain.predict_proba(X), codes) + 1e-3
+
+def first_seed():
+    return int(check_random_state(0).randint(2**31 - 1))
+
+
+def places_of(keys, seed=3):
+    return np.flatnonzero(np.isin(row_keys(np.arange(1200, dtype=np.uint64), seed), keys))
+
+
+@pytest.mark.usefixtures("sample_of_300")
+def test_rows_held_out_of_training_set_the_temperature(table):
+    X, y = table
+    clf = fit(X, y, [400, 800], l2=1e-5)
+    found = surveyed(X, y, [400, 800], seed=first_seed())
+    held = divide(found).held_out
+    n_held = int(held.sum())
+    assert 50 <= n_held <= 60  # 5 % of 1,200 rows
+    assert f"{n_held} rows were held out of the training" in clf.history_.notes[-2]
+    assert "300 of them in the sample" in clf.history_.notes[-1]
+
+    def temperature_of(rows):
+        part = with_sample(found, rows)
+        cells, codes = part.sample_cells(), part.classes.codes(part.sample.y)
+        S = clf.model_.with_temperature(1.0).class_scores(cells)
+        return fit_temperature(S, codes, part.sample_weights(codes), PRIOR_SCALE)
+
+    assert clf.model_.temperature == pytest.approx(temperature_of(held), rel=1e-9)
+    assert not (held & divide(found).searched).any()
+    in_sample = temperature_of(divide(found).searched)
+    assert clf.model_.temperature != pytest.approx(in_sample, rel=1e-3)
+
+
+@pytest.mark.usefixtures("sample_of_300")
+def test_training_sums_leave_out_the_held_out_rows(table, rng):
+    X, y = table
+    weight = rng.uniform(0.5, 2.0, len(y))
+    parts = in_parts(X, y, weight, [500])
+    found = MemorySource(parts).survey(3, None)
+    held = divide(found).held_out
+    feature_map = known_from(found, classifier(**FIXED).settings()).linear
+    reader = part_reader_of(found, feature_map, None, exact=True)
+    held_out = HeldOut(with_sample(found, held), reader)
+    places = places_of(found.sample.keys[held])
+    assert len(places) == len(held_out) > 0
+    planes = random_planes(rng, [2, 2, 2], 6)
+    with MemorySource(parts).sums(reader) as sums:
+        ours = held_out.left_out_of(sums).terms(planes, 6.0, 0.02)
+    others = np.delete(np.arange(1200), places)
+    rest = in_parts(X[others], y[others], weight[others], [])
+    with MemorySource(rest).sums(reader) as sums:
+        theirs = sums.terms(planes, 6.0, 0.02)
+    assert ours.row_weight == pytest.approx(theirs.row_weight, rel=1e-12)
+    assert ours.loss == pytest.approx(theirs.loss, rel=1e-10)
+    np.testing.assert_allclose(ours.weights_gradient, theirs.weights_gradient, atol=1e-9)
+    np.testing.assert_allclose(ours.usage, theirs.usage, atol=1e-9)
+
+
+@pytest.mark.usefixtures("sample_of_300")
+def test_held_out_rows_are_the_same_for_every_partitioning(table):
+    X, y = table
+    found = [surveyed(X, y, cuts) for cuts in CUTS.values()]
+    keys = [one.sample.keys[divide(one).held_out] for one in found]
+    assert all(np.array_equal(one, keys[0]) for one in keys)
+
+
+@pytest.mark.usefixtures("sample_of_300")
+def test_a_rare_class_gives_few_of_its_rows_to_the_calibration(rng):
+    X, y = rng.standard_normal((4000, 2)), np.zeros(4000, dtype=int)
+    y[:60], y[60:75] = 1, 2
+    found = surveyed(X, y, [])
+    division = divide(found)
+    held = found.sample.y[division.held_out]
+    # 298 of the sampled rows are common, and 200 rows are searched; of the rare ones 5 % go.
+    assert not (division.held_out & division.searched).any()
+    assert np.bincount(held, minlength=3).tolist() == [98, 3, 0]
+
+
+@pytest.mark.usefixtures("sample_of_300")
+def test_rows_with_most_of_the_weight_are_not_held_out(table):
+    X, y = table
+    found = surveyed(X, y, [])
+    last = places_of(found.sample.keys[divide(found).held_out])
+    weight = np.ones(1200)
+    weight[last[y[last] == 1]] = 1e12
+    held = MemorySource(in_parts(X, y, weight, [])).survey(3, None)
+    assert set(held.sample.y[divide(held).held_out]) == {0, 2}
+
+
+def test_a_table_that_is_its_own_sample_holds_nothing_out(table):
+    X, y = table
+    assert not divide(surveyed(X, y, [])).held_out.any()
+    assert "held out" not in " ".join(fit(X, y, [600]).history_.notes)
+
+
+@pytest.mark.usefixtures("sample_of_300")
+def test_held_out_rows_calibrate_planes_that_are_too_sure_of_their_own_rows():
+    X, y = make_classification(
+        5000, 20, n_informative=6, n_classes=3, n_clusters_per_class=2, flip_y=0.1, random_state=1
+    )
+    clf = fit(X[:1000], y[:1000], [300], n_planes=4, l2=1e-6)
+    model, codes = clf.model_, np.searchsorted(clf.classes_, y)
+    own = model.with_temperature(1.0).class_scores(X[:1000])
+    in_sample = fit_temperature(own, codes[:1000], np.ones(1000), PRIOR_SCALE)
+    assert model.temperature > 1.2 * in_sample
+    fresh = [
+        negative_log_likelihood(model.with_temperature(T).predict_proba(X[1000:]), codes[1000:])
+        for T in (model.temperature, in_sample)
+    ]
+    assert fresh[0] < fresh[1]
 
 
 def test_a_penalty_chosen_on_the_sample_is_the_same_prior_beside_all_rows(table, monkeypatch):
@@ -304,7 +409,9 @@ def test_a_penalty_chosen_on_the_sample_is_the_same_prior_beside_all_rows(table,
     X, y = table
     clf = fit(X, y, [500], lift="linear", l2="auto")
     (chosen,) = [trial for trial in clf.history_.trials if trial.chosen]
-    assert clf.history_.l2 == pytest.approx(chosen.l2 * 100 / len(y))
+    n_searched = int(divide(surveyed(X, y, [500], seed=first_seed())).searched.sum())
+    assert n_searched == 66
+    assert clf.history_.l2 == pytest.approx(chosen.l2 * n_searched / len(y))
     assert clf.model_.training["l2"] == clf.history_.l2 != chosen.l2
     assert fit(X, y, [500], lift="linear", l2=1e-3).history_.l2 == 1e-3
 

@@ -1,6 +1,7 @@
 """Fits on rows that are not all in memory: files, clusters and devices.
 
 survey over sampling            one pass: means, scales, levels, classes and a sample
+held_out                        rows of the sample that set the temperature
 part_reader                     raw rows as working features, one part at a time
 fit                             survey, choose on the sample, train on sums over all rows
 scratch                         rows on a scratch file, read block by block in every pass

@@ -3,6 +3,7 @@
     survey   one pass over all rows: columns, levels, classes, moments, a sample
     search   candidates compete on the sample, as in any fit; the winner is trained there
     descend  L-BFGS over sums of all rows, from those planes, with the usage penalty of each stage
+    calibrate  the temperature by rows of the sample that search and training have not seen
 
 The result is an ordinary ``GeometricMixture``. A ``Source`` gives access to the rows: files, a
 cluster, arrays on a device. Repeated rows are not merged, and no ensemble is trained.
@@ -20,10 +21,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.planes import Planes
 from geomix.core.row_sums import PartSums, Remembered, Sums, tree_sum
 from geomix.errors import InvalidParameterError
+from geomix.out_of_core.held_out import HeldOut, divide, with_sample
 from geomix.out_of_core.part_reader import PartReader, known_from, part_reader_of
 from geomix.out_of_core.sampling import as_labels
 from geomix.out_of_core.survey import RowPart, Survey, survey_part, with_factors
@@ -44,10 +45,6 @@ from geomix.training.rows import ColumnRange, Rows
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
-
-# A sample of at most this share of the rows has so little influence on the final planes that it can
-# calibrate them: the temperature then comes from the final planes, and not from the search.
-SHARE_TO_CALIBRATE_ON = 0.1
 
 
 class Source(Protocol):
@@ -115,7 +112,9 @@ def fit_out_of_core(
         # Means, scales and levels depend on the weights, so the rows are surveyed again with them.
         factor_of = dict(zip(survey.classes.labels.tolist(), weights.tolist(), strict=True))
         survey = source.survey(seed, categorical_features, factor_of)
-    sample = _sample_rows(survey)
+    division = divide(survey)
+    searched = with_sample(survey, division.searched)
+    sample = _sample_rows(searched)
     classes, schema, log = survey.classes, survey.schema, Log()
     task = task_of(sample, schema, classes.labels, settings, seed, None, None)
     task = replace(task, known=known_from(survey, settings))
@@ -123,12 +122,21 @@ def fit_out_of_core(
     reader = part_reader_of(survey, first.feature_map, weights, exact=source.is_exact)
     state = first.state
     if settings.l2 == "auto":  # the same prior beside all rows
-        state = replace(state, l2=state.l2 * survey.sample_share)
-    trained, n_passes = _descend(first, state, source, reader, settings, watch)
+        state = replace(state, l2=state.l2 * searched.sample_share)
+    held_out = None
+    if settings.calibrate and division.held_out.any():
+        held_out = HeldOut(with_sample(survey, division.held_out), reader)
+    trained, n_passes = _descend(first, state, source, reader, held_out, settings, watch)
+    temperature = first.temperature if settings.calibrate else 1.0
+    if held_out is not None:
+        log.notes.append(
+            f"{len(held_out)} rows were held out of the training and set the temperature."
+        )
+        temperature = held_out.temperature(trained.planes, settings.sharpness)
     log.notes.append(
-        f"{survey.n_rows} rows, {len(sample)} of them in the sample; {n_passes} passes over all."
+        f"{survey.n_rows} rows, {survey.n_sampled} of them in the sample; {n_passes} passes over "
+        "all."
     )
-    temperature = _temperature(first, trained.planes, reader, survey, settings)
     target = Target(classes.labels, schema, settings, classes.weight, weights)
     return assemble(
         target, first.feature_map, trained.planes, temperature, trained, state, log
@@ -175,6 +183,7 @@ def _descend(
     state: TrainingState,
     source: Source,
     reader: PartReader,
+    held_out: HeldOut | None,
     settings: Settings,
     watch: Watch | None,
 ) -> tuple[Trained, int]:
@@ -184,7 +193,7 @@ def _descend(
         return watch(record, lambda: snapshot)
 
     with source.sums(reader) as sums:
-        remembered = Remembered(sums)
+        remembered = Remembered(sums if held_out is None else held_out.left_out_of(sums))
         trained = train_on_sums(
             first.planes,
             remembered,
@@ -196,29 +205,6 @@ def _descend(
             first.n_iter,
         )
     return trained, remembered.n_passes
-
-
-def _temperature(
-    first: SampleFit, planes: Planes, reader: PartReader, survey: Survey, settings: Settings
-) -> float:
-    if not settings.calibrate or survey.sample_share > SHARE_TO_CALIBRATE_ON:
-        return first.temperature if settings.calibrate else 1.0
-    sample = survey.sample
-    part = RowPart(
-        survey.sample_cells(), sample.y, survey.sample_weights(reader.classes.codes(sample.y))
-    )
-    # The weights of the sample have the factors of the classes already.
-    rows = replace(reader, schema=_encoded_already(reader), class_weight=None).stored(part)
-    scores = [block.class_scores(planes, settings.sharpness) for block in reader.blocks(rows)]
-    return fit_temperature(np.concatenate(scores), rows.y, rows.weight, PRIOR_SCALE)
-
-
-def _encoded_already(reader: PartReader) -> Any:
-    """The schema with number columns only, for cells that are encoded already."""
-    return replace(
-        reader.schema,
-        columns=tuple(replace(c, kind="number") for c in reader.schema.columns),
-    )
 
 
 # --- for the estimator ---

@@ -14,9 +14,10 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 
-# Enough for the search (16,000 training and 4,000 validation rows), and few enough that Fourier
-# features, the widest of all, fit into half a gigabyte.
-ROWS_IN_SAMPLE = 20_000
+# Two thirds are enough for the search (16,000 training and 4,000 validation rows), and few enough
+# that Fourier features, the widest of all, fit into half a gigabyte. A third is held out for the
+# calibration (``held_out.py``).
+ROWS_IN_SAMPLE = 30_000
 FEWEST_OF_A_CLASS = 200
 
 
@@ -64,11 +65,15 @@ class Sample:
         return Sample(self.keys[chosen], columns, self.y[chosen], self.weight[chosen])
 
 
-def chosen_rows(keys: Any, y: Any, bar: Any = None) -> IntArray:
+def rows_to_search() -> int:
+    return ROWS_IN_SAMPLE * 2 // 3
+
+
+def chosen_rows(keys: Any, y: Any, bar: Any = None, n_rows: int | None = None) -> IntArray:
     """Rows with the smallest keys of all, and of every class; by key. Rows with a key above
-    ``bar`` are known not to be among the smallest of all."""
+    ``bar`` are known not to be among the smallest of all. n_rows : None: those of the sample."""
     order = np.argsort(keys)
-    smallest = order[:ROWS_IN_SAMPLE]
+    smallest = order[: ROWS_IN_SAMPLE if n_rows is None else n_rows]
     if bar is not None:
         smallest = smallest[keys[smallest] <= bar]
     chosen = np.zeros(len(keys), dtype=bool)

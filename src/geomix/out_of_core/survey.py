@@ -228,8 +228,12 @@ class Survey:
         return rows
 
     @property
+    def n_sampled(self) -> int:
+        return len(self.sample.keys)
+
+    @property
     def sample_share(self) -> float:
-        return len(self.sample.keys) / self.n_rows
+        return self.n_sampled / self.n_rows
 
     def sample_weights(self, codes: IntArray) -> FloatArray:
         """Weights of the sample's rows that give every class its weight in the table."""
