@@ -216,6 +216,12 @@ class Fitted:
         n_rows, n_columns = (X.codes if isinstance(X, Binned) else X).shape
         return bool(n_rows * n_columns <= MOST_NUMBERS_TO_KEEP)
 
+    def unpack(self) -> None:
+        """Free the packed rows of a fit that is kept."""
+        for rows in (self.train, self.valid, self.features.rows, self.features.held_out):
+            if rows is not None:
+                rows.unpack()
+
     def held_out_scores(self, sharpness: float) -> FloatArray:
         """Class scores of the validation rows, uncalibrated."""
         assert self.valid is not None

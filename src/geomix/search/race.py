@@ -228,6 +228,8 @@ class Race:
         self.fits = {one: kept for one, kept in self.fits.items() if one in bests}
         if self.is_last_rung and len(fits) == len(self.folds) and all(one.is_small for one in fits):
             self.fits[found] = list(zip(self.folds, fits, strict=True))
+        for one in fits:
+            one.unpack()
 
     def _told(self, runner: Runner) -> Watch | None:
         """The watch, whose records name the family and the share of the race that is done."""

@@ -116,7 +116,9 @@ class Preparation:
         X = self.encoded.X
         n_numbers = X.shape[0] * self.linear.n_outputs
         if not isinstance(X, PickedRows) or n_numbers <= MOST_NUMBERS_AT_ONCE:
-            return self.rows
+            # Not kept: of a table with categories they are its widest array, and a race has six.
+            kept: Rows | None = vars(self).get("rows")
+            return standardised(self.encoded, self.linear) if kept is None else kept
         in_blocks = PickedRows(X.table, X.index, self.linear)
         return Rows(in_blocks, self.encoded.y, self.encoded.weight)
 

@@ -47,6 +47,10 @@ class Rows:
         """The same rows, packed for the kernel once."""
         return training_rows(self.X, self.y, self.weight)
 
+    def unpack(self) -> None:
+        """Free the packed rows; ``prepared`` packs them again when they are needed."""
+        vars(self).pop("prepared", None)
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnRange:
