@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from making import classifier
+from pair_models import PAIRED, paired
 from reading_models import ADDITIVE, fitted
 from scipy.optimize import linprog, minimize
+from sklearn.datasets import load_breast_cancer
 
 from geomix import GeometricMixture, GeometricMixtureClassifier
 from geomix.core.feature_map import FeatureMap
@@ -16,7 +18,11 @@ from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import NoShapes, additive
 from geomix.explain.cells import encoded_rows
+from geomix.geometry.constraints import read_constraints, unit_sizes
+from geomix.geometry.few_columns import ranking
 from geomix.geometry.projection import nearest_point
+from geomix.geometry.search import Aim
+from geomix.geometry.segments import _column, _free_column, _free_points, moves_of
 
 
 def raw_row(X, i):
@@ -411,6 +417,95 @@ def test_few_columns_change_by_default():
     assert len(nearest.changes) > 3
     assert len(few.changes) <= 3 or few.distance == nearest.distance
     assert few.distance <= 4.0 * nearest.distance
+
+
+@pytest.fixture(scope="module")
+def correlated():
+    """A model of curves over 30 correlated columns, of which each alone can do little."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    settings = {"lift": "spline", "l2": 1e-3, "max_iter": 60, "random_state": 0}
+    return classifier(n_planes=1, max_interactions=0, **settings).fit(X, y).model_, X
+
+
+def test_of_thirty_correlated_curves_few_columns_change_by_default(correlated):
+    model, X = correlated
+    counts, dense = [], []
+    for i in range(0, len(X), 40):
+        nearest = model.counterfactual(X.iloc[i], sparse=None)
+        few = model.counterfactual(X.iloc[i])
+        assert few.status == nearest.status == "found"
+        assert model.predict(few.after)[0] == few.target != few.label
+        assert few.distance <= 4.0 * nearest.distance * (1.0 + 1e-9)
+        assert few.lower_bound == pytest.approx(nearest.lower_bound)
+        assert f"by {len(few.changes)} of 30 columns" in str(few)
+        counts.append(len(few.changes))
+        dense.append(len(nearest.changes))
+    assert np.median(dense) > 15
+    assert max(counts) <= 8
+
+
+def test_the_nearest_row_of_curves_is_close_to_its_proved_bound(correlated):
+    model, X = correlated
+    rows = [model.counterfactual(X.iloc[i], sparse=None) for i in range(0, len(X), 40)]
+    assert np.median([row.distance / row.lower_bound for row in rows]) < 1.03
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_no_row_of_n_changed_columns_is_nearer_than_the_bound_for_n_columns(correlated, norm):
+    model, X = correlated
+    form = additive(model)
+    for i in range(0, len(X), 80):
+        row = encoded_rows(model, X.iloc[[i]])[0]
+        target = 1 - int(model.class_scores(row[None, :])[0].argmax())
+        free = read_constraints(model, unit_sizes(model, form, None), row)
+        ranks = ranking(moves_of(form, row, free, norm), Aim(target, 0.0), norm)
+        for n in (2, 4, 8):
+            found = model.counterfactual(
+                X.iloc[i],
+                sparse=n,
+                norm=f"l{norm:g}",
+                steps=dict.fromkeys(X.columns),
+            )
+            assert found.status == "not found" or len(found.changes) <= n
+            assert found.distance >= ranks.distance[n - 1] * (1.0 - 1e-9)
+
+
+def test_points_made_once_per_model_are_those_of_a_single_row(correlated):
+    model, X = correlated
+    models = [(model, encoded_rows(model, X)), *((m, encoded_rows(m, T)) for m, T in tables())]
+    for model, encoded in models:
+        form = additive(model)
+        points = _free_points(form)
+        row = encoded[7]
+        free = read_constraints(model, unit_sizes(model, form, None), row)
+        for shape in form.shapes:
+            j = shape.column
+            if shape.kind != "number" or np.isnan(row[j]):
+                continue
+            ours = _free_column(points[j], row[j], free.scale[j])
+            theirs = _column(shape, row, free, 2.0, form.grids.cells.get(j))
+            for name, values in theirs.items():
+                np.testing.assert_allclose(ours[name], values, rtol=1e-12, atol=1e-12)
+
+
+def tables():
+    for name in ("linear", "mixed spline"):
+        yield fitted(name)[:2]
+    for name in PAIRED:
+        yield paired(name)[:2]
+
+
+def test_integers_of_a_frame_stay_integers_where_the_lift_stores_no_values():
+    X, y = integer_table()
+    X = X.astype({"age": int, "hours": int}).assign(children=(X["age"] > 40).astype(int))
+    model = fit(X, y, lift="linear")
+    for i in range(0, 400, 40):
+        row = X.iloc[[i]]
+        found = model.counterfactual(row)
+        after = pd.DataFrame([found.after]).astype(X.dtypes)
+        assert model.predict(after)[0] == found.target
+    by_name = model.counterfactual({"age": 30, "hours": 20, "job": "y", "children": 0}, "yes")
+    assert float(by_name.after["age"]).is_integer()
 
 
 def test_that_none_exists_is_proved_among_levels_and_integers():

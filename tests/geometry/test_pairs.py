@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from making import classifier
 from pair_models import PAIRED, paired
 
 from geomix.core.spline_parts import PairPart
@@ -367,3 +368,22 @@ def test_a_wanted_probability_and_several_answers_hold_with_pairs():
         assert len({frozenset(one.changes) for one in several}) == len(several) >= 2
         for one in several:
             assert model.predict(one.after)[0] == one.target
+
+
+def test_with_many_columns_in_pairs_few_change_and_the_nearest_row_is_close_to_its_bound():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((500, 16))
+    score = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + X[:, 4] * X[:, 5] + 0.4 * X.sum(axis=1)
+    settings = {"lift": "spline", "l2": 1e-3, "max_iter": 60, "random_state": 0}
+    model = classifier(n_planes=1, max_interactions=4, **settings).fit(X, score > 0.0).model_
+    assert additive(model).pairs
+    gaps, counts = [], []
+    for i in range(0, 500, 40):
+        nearest, few = model.counterfactual(X[i], sparse=None), model.counterfactual(X[i])
+        assert few.status == nearest.status == "found"
+        assert model.predict([list(few.after.values())])[0] == few.target != few.label
+        assert few.distance <= 4.0 * nearest.distance * (1.0 + 1e-9)
+        gaps.append(nearest.distance / nearest.lower_bound)
+        counts.append(len(few.changes))
+    assert np.median(gaps) < 1.1
+    assert np.median(counts) <= 4

@@ -8,11 +8,14 @@ SciPy's.
     projection       the nearest point of a polyhedron
     constraints      which cells of a row may change
     elimination      the smallest sum of small tables: the best cells of columns linked by pairs
-    moves            the changes of a row as a table of segments
+    moves            the changes of a row as a table of segments; segments makes it
     search           search for cheap changes; refinement makes them exact
+    cell_search      which cells columns should move to, where pairs link them
+    few_columns      which columns to change, if only a few may change
     bounds           proved lower bounds of the distance to another class
     counterfactual   the nearest row of another class; its answers
-    task, nearest    the search for one class; tightening improves its row; several for more answers
+    task, nearest    the search for one class; continuous and tightening find and improve its row;
+                     several for more answers
     steps, options   the values that columns may take; branch_and_bound chooses among them
     certificate      radius without a change of the prediction; column_radius for curves
     intervals        probability intervals under measurement errors

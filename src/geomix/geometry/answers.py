@@ -71,8 +71,9 @@ class Counterfactual:
         lines = tuple((name, a, b) for name, (a, b) in self.changes.items())
         if self.status == "found":
             title = (
-                f"{self.label} becomes {self.target} ({self.probability:.1%}) at distance "
-                f"{self.distance:.4g} ({self.norm}); none is nearer than {self.lower_bound:.4g}"
+                f"{self.label} becomes {self.target} ({self.probability:.1%}) by {len(lines)} of "
+                f"{len(self.before)} columns, at distance {self.distance:.4g} ({self.norm}); none "
+                f"is nearer than {self.lower_bound:.4g}"
             )
         elif self.status == "infeasible":
             title = f"{self.label} cannot become {self.target} by the changes allowed: proved"

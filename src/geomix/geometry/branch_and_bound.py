@@ -87,9 +87,12 @@ def cheapest_choice(
     for depth, column in enumerate(bounds.options):
         n_options = len(column)
         V = states.V[:, None] + bounds.gained(depth, states)
-        left = bounds.remaining(depth, states)
         cost = states.cost[:, None] + column.cost
         count = states.count[:, None] + (column.cost > 0.0)
+        if most_changes is not None and bounds.can_count:
+            left = bounds.remaining_of(depth, limit - count)
+        else:
+            left = bounds.remaining(depth, states)
         least = bounds.least_cost(cost, V, left)
         at = np.flatnonzero((least < best_cost) & (count <= limit))
         if len(at) > most_states:
@@ -193,6 +196,7 @@ class _Bounds:
             one = self.options[depth]
             stays = bool(one.cost[0] == 0.0 and not one.F[0].any())
             self.can_stop[depth] = self.can_stop[depth + 1] and stays
+        self.can_count = self.can_stop[0] and not self.pairs
 
     def _gains(self, F: FloatArray) -> FloatArray:
         """(n, P) -> (n, R, M) upper bounds of the gain over each rival by each plane."""
@@ -213,6 +217,7 @@ class _Bounds:
     def _eliminate(self) -> None:
         """Tables of the largest gain and of the least cost of the columns from each depth on."""
         self.multiplier = self._multipliers()
+        self.unary = [self._unary(depth) for depth in range(len(self.options))]
         self.tables: list[list[Table]] = [[] for _ in range(len(self.options) + 1)]
         for depth in range(len(self.options) - 1, -1, -1):
             self.tables[depth] = self._without(depth, self.tables[depth + 1])
@@ -220,7 +225,7 @@ class _Bounds:
     def _without(self, depth: int, tables: list[Table]) -> list[Table]:
         """Tables over earlier columns, after one more column is eliminated."""
         bucket = [one for one in tables if depth in one.columns]
-        bucket.append(Table((depth,), self._unary(depth)))
+        bucket.append(Table((depth,), self.unary[depth]))
         for pair, gains in zip(self.pairs, self.pair_gains, strict=True):
             if pair.second == depth:
                 bucket.append(Table((pair.first, depth), _stack(gains, self.multiplier)))
@@ -292,6 +297,16 @@ class _Bounds:
                 values = table.at(cells).reshape(len(states.cost), n_cells, -1)
                 total = total + values[:, :1]
         most, least = np.split(total.reshape(*total.shape[:2], 2, *shape), 2, axis=2)
+        return -most[:, :, 0], least[:, :, 0]
+
+    def remaining_of(self, depth: int, n_changes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """As ``remaining``, where only so many of the columns after one may change: the sum of the
+        largest gains, and of the least cost - l gain, of that many columns."""
+        rest = [one[:, 0] for one in self.unary[depth + 1 :]]
+        each = np.sort(np.array(rest).reshape(len(rest), 2 * self.need.size), axis=0)
+        sums = np.concatenate([np.zeros((1, each.shape[1])), np.cumsum(each, axis=0)])
+        total = sums[np.clip(n_changes, 0, len(rest))]
+        most, least = np.split(total.reshape(*n_changes.shape, 2, *self.need.shape), 2, axis=2)
         return -most[:, :, 0], least[:, :, 0]
 
     def least_cost(

@@ -13,7 +13,7 @@ from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive
 from geomix.geometry.bounds import bound_by_reach, proved_reach
 from geomix.geometry.constraints import Constraints
-from geomix.geometry.moves import moves_of
+from geomix.geometry.segments import moves_of
 
 LARGEST_RADIUS = 1e6  # in units of scale; no larger finite radius is reported
 CLOSE = 1e-6  # relative error of a radius in norm inf

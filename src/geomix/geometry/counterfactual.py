@@ -5,8 +5,8 @@ standard deviations of the training rows, a changed level counts one, and ``cost
 ``lower_bound`` is proved: no row of the target class is nearer. "infeasible" is proved too; a
 search that finds nothing without a proof returns "not found".
 
-How each is found: ``nearest.py``. Integer columns stay integers: steps are learnt from the lift or
-from rows (``steps.py``).
+How each is found: ``nearest.py``. Integer columns stay integers: steps are learnt from the lift,
+from rows or from the type of a cell (``steps.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from geomix.explain.cells import class_code, encoded_row, model_schema
 from geomix.geometry.answers import Counterfactual, Counterfactuals
 from geomix.geometry.constraints import read_constraints, unit_sizes
 from geomix.geometry.several import Question, diverse
-from geomix.geometry.steps import column_steps
+from geomix.geometry.steps import column_steps, whole_columns
 from geomix.geometry.task import Task
 from geomix.model import GeometricMixture
 
@@ -53,12 +53,13 @@ def counterfactual(
     immutable, increase_only, decrease_only : columns by name or position
     ranges : (lowest, highest) of a number, or the allowed levels of a category, by column
     norm : "l2" or "l1"
-    sparse : most columns that change; None: any number, for the nearest row. "auto": up to three
-        columns, unless that is more than 4 times as far as the nearest row
+    sparse : most columns that change; None: any number, for the nearest row. "auto": at most three
+        columns, or else the fewest, whose row is at most 4 times as far as the nearest one
     scale : the change of a number that counts as one unit; its standard deviation otherwise
     costs : factors of the cost of a change, by column
     steps : by column, the step of a number's changes, or None for a continuous column. Otherwise
-        learnt from rows ``X`` or from a spline lift's knots: integers stay integers
+        learnt from rows ``X``, from a spline lift's knots or from the type of the row's own cell:
+        integers stay integers
     probability : least probability of the target
 
     Examples
@@ -143,16 +144,18 @@ def _asked(
     form = _form(model)
     row = encoded_row(model, x)
     _refuse_overflow(model, row)
+    unit = unit_sizes(model, form, limits.scale)
+    whole = whole_columns(x, dict(zip(model.columns, unit.tolist(), strict=True)))
     free = read_constraints(
         model,
-        unit_sizes(model, form, limits.scale),
+        unit,
         row,
         immutable=limits.immutable,
         increase_only=limits.increase_only,
         decrease_only=limits.decrease_only,
         ranges=limits.ranges,
         costs=limits.costs,
-        steps=column_steps(model, row, limits.X, limits.steps),
+        steps=column_steps(model, row, limits.X, limits.steps, whole),
     )
     now = int(model.answer("class_scores", row[None, :])[0].argmax())
     wanted = [class_code(model, target)] if target is not None else None

@@ -18,8 +18,8 @@ from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import column_place, encoded_rows
 from geomix.geometry.bounds import ROUNDING, gains_over, straight_slopes
 from geomix.geometry.column_radius import numbers_free
-from geomix.geometry.moves import moves_of
 from geomix.geometry.search import class_scores
+from geomix.geometry.segments import moves_of
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
 

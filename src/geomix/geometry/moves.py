@@ -25,9 +25,6 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.explain.additive_form import Additive
-from geomix.explain.pair_grids import Cells
-from geomix.explain.shapes import NumberShape
-from geomix.geometry.constraints import Constraints
 from geomix.geometry.elimination import Table, smallest
 
 FAR = 1e4  # a straight line is searched up to this many standard deviations
@@ -128,14 +125,15 @@ class Moves:
         pairs = tuple(np.moveaxis(one.F @ D.T, -1, 0) for one in self.pairs)
         return Gains(D @ self.F.T, pairs)
 
-    def stay(self) -> Change:
+    @cached_property
+    def unchanged(self) -> Change:
         """The cheapest change of all: none, where the constraints allow that."""
-        return self.cheapest(self.gains(np.zeros((1, len(self.Z)))), 0.0, 2.0)
+        return self.cheapest(self.gains(np.zeros((1, len(self.Z)))), np.zeros(1), 2.0)[0]
 
-    def cheapest(self, gains: Gains, multiplier: float, norm: float) -> Change:
-        """The cheapest change of all columns at one multiplier, for one gain."""
-        found = self._relaxed(gains, np.array([multiplier]), norm)
-        return Change(found.segments[0], found.t[0])
+    def cheapest(self, gains: Gains, multipliers: FloatArray, norm: float) -> Change:
+        """The cheapest changes of all columns, one for each multiplier, for one gain."""
+        found = self._relaxed(gains, multipliers, norm)
+        return Change(found.segments, found.t)
 
     def relaxed(
         self, gains: Gains, multipliers: FloatArray, norm: float
@@ -155,7 +153,40 @@ class Moves:
         """Only the changes of at most r in every column, of which each must have one."""
         t_a, t_b = np.maximum(self.t_a, -r), np.minimum(self.t_b, r)
         kept = np.flatnonzero((t_a <= t_b) & (self.c0 <= r**norm))
-        t_a, t_b, column = t_a[kept], t_b[kept], self.column_of[kept]
+        cell_low, cell_high = np.maximum(self.cell_low, -r), np.minimum(self.cell_high, r)
+        return self._restricted(kept, t_a[kept], t_b[kept], cell_low[kept], cell_high[kept])
+
+    def only(self, columns: IntArray) -> Moves:
+        """Only the changes of some columns; the others stay, or change as little as they must."""
+        stay = self.unchanged
+        is_free = np.isin(self.columns, columns)[self.column_of]
+        kept = np.union1d(np.flatnonzero(is_free), stay.segments)
+        free, t = is_free[kept], stay.t[self.column_of[kept]]
+        ends = (self.t_a, self.t_b, self.cell_low, self.cell_high)
+        return self._restricted(kept, *(np.where(free, end[kept], t) for end in ends))
+
+    def in_groups(self, groups: IntArray) -> tuple[Moves, IntArray]:
+        """Only the changes within one group of each column, (n_columns,), so that no pairs are
+        left; and the places of their segments here."""
+        kept = np.flatnonzero(np.isin(self.group_of, groups))
+        ends = (self.t_a, self.t_b, self.cell_low, self.cell_high)
+        return self._restricted(kept, *(end[kept] for end in ends)), kept
+
+    def groups(self, change: Change) -> IntArray:
+        """(..., n_columns) groups of the segments of a change."""
+        groups: IntArray = self.group_of[change.segments]
+        return groups
+
+    def _restricted(
+        self,
+        kept: IntArray,
+        t_a: FloatArray,
+        t_b: FloatArray,
+        cell_low: FloatArray,
+        cell_high: FloatArray,
+    ) -> Moves:
+        """Some of the segments, with new ends."""
+        column = self.column_of[kept]
         F_a, value_a = self._at(kept, t_a)
         F_b, value_b = self._at(kept, t_b)
         groups, group_of = np.unique(self.group_of[kept], return_inverse=True)
@@ -167,24 +198,39 @@ class Moves:
             )
         ]
         at = np.arange(len(kept))
+        F = np.concatenate([F_a, F_b])
+        pairs = []
+        for one in self.pairs:
+            both = one.F[np.ix_(*(places[j] for j in one.columns))]
+            if min(both.shape[:2]) > 1:
+                pairs.append(PairMoves(one.columns, both))
+                continue
+            # One of the columns has one group left: the pair is part of the other column.
+            j = one.columns[int(both.shape[0] == 1)]
+            own = np.flatnonzero(column == j)
+            adds = both.reshape(-1, both.shape[2])[group_of[own] - group_start[j]]
+            F[own] += adds
+            F[own + len(kept)] += adds
+        column_start = np.searchsorted(column, np.arange(len(self.row) + 1))
+        # A column without pairs is one group.
+        linked = np.isin(column, [j for one in pairs for j in one.columns])
+        is_first = linked & (np.diff(group_of, prepend=-1) != 0)
+        is_first[column_start[:-1]] = True
         return replace(
             self,
-            F=np.concatenate([F_a, F_b]),
+            F=F,
             values=np.concatenate([value_a, value_b]),
             at_a=at,
             at_b=at + len(kept),
             t_a=t_a,
             t_b=t_b,
             c0=self.c0[kept],
-            column_start=np.searchsorted(column, np.arange(len(self.row) + 1)),
-            cell_low=np.maximum(self.cell_low[kept], -r),
-            cell_high=np.minimum(self.cell_high[kept], r),
-            group_of=group_of,
-            group_start=group_start,
-            pairs=tuple(
-                PairMoves(one.columns, one.F[np.ix_(*(places[j] for j in one.columns))])
-                for one in self.pairs
-            ),
+            column_start=column_start,
+            cell_low=cell_low,
+            cell_high=cell_high,
+            group_of=np.cumsum(is_first) - 1,
+            group_start=np.searchsorted(np.flatnonzero(is_first), column_start),
+            pairs=tuple(pairs),
         )
 
     def _at(self, segments: IntArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -197,7 +243,10 @@ class Moves:
         value = np.where(t == self.t_b[segments], self.values[b], value)
         return F, np.where(t == self.t_a[segments], self.values[a], value)
 
-    def _relaxed(self, gains: Gains, multipliers: FloatArray, norm: float) -> _Relaxed:
+    def by_segment(
+        self, gains: Gains, multipliers: FloatArray, norm: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """(B, n_segments) the least cost - l gain on every segment, and the t where it is."""
         h_a, h_b = gains.points[:, self.at_a], gains.points[:, self.at_b]
         l_ = multipliers[:, None]
         t: FloatArray
@@ -210,6 +259,10 @@ class Moves:
             value_a, value_b = np.abs(self.t_a) - l_ * h_a, np.abs(self.t_b) - l_ * h_b
             t = np.where(value_a <= value_b, self.t_a, self.t_b)
             value = self.c0 + np.minimum(value_a, value_b)
+        return value, t
+
+    def _relaxed(self, gains: Gains, multipliers: FloatArray, norm: float) -> _Relaxed:
+        value, t = self.by_segment(gains, multipliers, norm)
         by_group = np.minimum.reduceat(value, self._first_in_group, axis=1)
         scaled = [-multipliers[:, None, None] * one for one in gains.pairs]
         total, groups = self._best_groups(by_group, scaled)
@@ -261,14 +314,15 @@ class Moves:
         return gained
 
     def scores(self, change: Change) -> FloatArray:
-        """(P,) plane scores after a change."""
+        """(..., P) plane scores after a change."""
         a, b = self.at_a[change.segments], self.at_b[change.segments]
         part = (change.t - self.t_a[change.segments]) / self.safe_width[change.segments]
-        scores: FloatArray = self.Z + (1.0 - part) @ self.F[a] + part @ self.F[b]
+        adds = (1.0 - part)[..., None, :] @ self.F[a] + part[..., None, :] @ self.F[b]
+        scores: FloatArray = self.Z + adds[..., 0, :]
         places = self.group_of[change.segments] - self.group_start[:-1]
         for one in self.pairs:
             j, k = one.columns
-            scores = scores + one.F[places[j], places[k]]
+            scores = scores + one.F[places[..., j], places[..., k]]
         return scores
 
     def cost(self, change: Change, norm: float) -> float:
@@ -305,167 +359,20 @@ class _Relaxed:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """A segment and a t for every column, (n_columns,)."""
+    """A segment and a t for every column, (n_columns,); or several changes, (B, n_columns)."""
 
     segments: IntArray
     t: FloatArray
 
-
-def moves_of(
-    form: Additive,
-    row: FloatArray,
-    free: Constraints,
-    norm: float = 2.0,
-    Z: FloatArray | None = None,
-) -> Moves:
-    """The table of all changes of a row; Z : its plane scores, if they are known."""
-    Z = form.scores(row[None, :])[0] if Z is None else Z
-    cells = form.grids.cells
-    made = [_column(shape, row, free, norm, cells.get(shape.column)) for shape in form.shapes]
-    starts = np.concatenate([[0], np.cumsum([len(one["values"]) for one in made])])
-    column_start = np.concatenate([[0], np.cumsum([len(one["at_a"]) for one in made])])
-    # A group is the segments of one cell; columns without pairs have one.
-    changes = [np.flatnonzero(np.diff(one["cell"], prepend=one["cell"][0] - 1)) for one in made]
-    group_start = np.concatenate([[0], np.cumsum([len(one) for one in changes])])
-    first = np.concatenate([one + at for one, at in zip(changes, column_start[:-1], strict=True)])
-    present = [one["cell"][at] for one, at in zip(made, changes, strict=True)]
-
-    def joined(name: str) -> Any:
-        return np.concatenate([one[name] for one in made])
-
-    offset = np.repeat(starts[:-1], np.diff(column_start))
-    return Moves(
-        form,
-        row,
-        Z,
-        joined("F"),
-        joined("values"),
-        joined("at_a") + offset,
-        joined("at_b") + offset,
-        joined("t_a"),
-        joined("t_b"),
-        joined("c0"),
-        column_start,
-        joined("cell_low"),
-        joined("cell_high"),
-        np.repeat(np.arange(len(first)), np.diff(np.append(first, column_start[-1]))),
-        group_start,
-        _pair_moves(form, row, present),
-        free.scale,
-    )
+    def __getitem__(self, i: int) -> Change:
+        return Change(self.segments[i], self.t[i])
 
 
-def _pair_moves(form: Additive, row: FloatArray, present: list[IntArray]) -> tuple[PairMoves, ...]:
-    """Pairs of which a column may leave its cell; present : the cells of each column's groups."""
-    made = []
-    for grid in form.grids.grids:
-        j, k = grid.columns
-        if len(present[j]) == len(present[k]) == 1 and _is_there(form, row, present, (j, k)):
-            continue
-        now = tuple(int(form.grids.cells[i].of(row[i : i + 1])[0]) for i in (j, k))
-        F = grid.values[np.ix_(present[j], present[k])] - grid.values[now]
-        made.append(PairMoves((j, k), F))
-    return tuple(made)
-
-
-def _is_there(
-    form: Additive, row: FloatArray, present: list[IntArray], columns: tuple[int, int]
-) -> bool:
-    """Whether the only cells that two columns may have are those of the row."""
-    cells = form.grids.cells
-    return all(cells[j].of(row[j : j + 1])[0] == present[j][0] for j in columns)
-
-
-def _column(
-    shape: Any, row: FloatArray, free: Constraints, norm: float, cells: Cells | None
-) -> dict[str, Any]:
-    j = shape.column
-    if not isinstance(shape, NumberShape) or np.isnan(row[j]):
-        codes = np.array(free.levels.get(j, [row[j]]))
-        adds = shape(np.append(codes, row[j]))
-        nothing = np.zeros(len(codes))
-        at = np.arange(len(codes))
-        return {
-            "values": codes,
-            "F": adds[:-1] - adds[-1],
-            "at_a": at,
-            "at_b": at,
-            "t_a": nothing,
-            "t_b": nothing,
-            "c0": np.where((codes == row[j]) | np.isnan(codes), 0.0, free.level_cost[j] ** norm),
-            "cell_low": nothing,
-            "cell_high": nothing,
-            "cell": np.zeros(len(codes), dtype=np.intp) if cells is None else cells.of(codes),
-        }
-    low, high, scale = free.low[j], free.high[j], free.scale[j]
-    if low == high:
-        return _fixed_column(shape, row[j], low, scale, cells)
-    values = _points(shape, row[j], low, high, scale, cells)
-    adds = shape(np.append(values, row[j]))
-    t = (values - row[j]) / scale
-    cell = np.zeros(len(values), dtype=np.intp) if cells is None else cells.of(values)
-    a, b = _segment_ends(cell)
-    piece = np.searchsorted(shape.knots, values[a] / 2.0 + values[b] / 2.0, "right")
-    if len(shape.knots) == 1 and (shape.outer[:, 0] == shape.outer[:, 1]).all():
-        piece[:] = 0
-    piece = piece + (len(shape.knots) + 1) * cell[a]
-    first = np.searchsorted(piece, piece, "left")
-    last = np.searchsorted(piece, piece, "right") - 1
-    return {
-        "values": values,
-        "F": adds[:-1] - adds[-1],
-        "at_a": a,
-        "at_b": b,
-        "t_a": t[a],
-        "t_b": t[b],
-        "c0": np.zeros(len(a)),
-        "cell_low": t[a][first],
-        "cell_high": t[b][last],
-        "cell": cell[a],
-    }
-
-
-def _fixed_column(
-    shape: NumberShape, x: float, value: float, scale: float, cells: Cells | None
-) -> dict[str, Any]:
-    """As ``_column``, for a number that has one value only."""
-    values, t = np.array([value]), np.array([(value - x) / scale])
-    at = np.zeros(1, dtype=np.intp)
-    adds = shape(np.array([value, x])) if value != x else np.zeros((2, len(shape.outer)))
-    return {
-        "values": values,
-        "F": adds[:1] - adds[1:],
-        "at_a": at,
-        "at_b": at,
-        "t_a": t,
-        "t_b": t,
-        "c0": np.zeros(1),
-        "cell_low": t,
-        "cell_high": t,
-        "cell": at if cells is None else cells.of(values),
-    }
-
-
-def _segment_ends(cell: IntArray) -> tuple[IntArray, IntArray]:
-    """Neighbouring points of the same cell; a cell with one point is a segment of no length."""
-    at = np.arange(len(cell))
-    before = np.diff(cell, prepend=-1) != 0
-    after = np.append(before[1:], True)
-    a = at[~after | before]
-    return a, np.where(after[a], a, a + 1)
-
-
-def _points(
-    shape: NumberShape, x: float, low: float, high: float, scale: float, cells: Cells | None
-) -> FloatArray:
-    """Knots within the limits, the limits, the cell itself, far ends of straight lines, and both
-    sides of the pairs' thresholds."""
-    ends = [x, shape.knots[0], shape.knots[-1]]
-    if shape.outer[:, 0].any() or np.isfinite(low):
-        ends.append(low if np.isfinite(low) else min(x, shape.knots[0]) - FAR * scale)
-    if shape.outer[:, 1].any() or np.isfinite(high):
-        ends.append(high if np.isfinite(high) else max(x, shape.knots[-1]) + FAR * scale)
-    points = np.concatenate([shape.knots, ends])
-    if cells is not None and cells.cuts is not None:
-        points = np.concatenate([points, cells.cuts, np.nextafter(cells.cuts, -np.inf)])
-    return np.unique(np.clip(points, low, high))
+def least_of(
+    value: FloatArray, cost: FloatArray, starts: IntArray, owner: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """(B, n_owners) the least value among the segments of each owner (a column or a group), and
+    the cost there. starts : first segment of each owner;  owner : (n_segments,)."""
+    least = np.minimum.reduceat(value, starts, axis=1)
+    at_least = np.where(value == least[:, owner], cost, np.inf)
+    return least, np.minimum.reduceat(at_least, starts, axis=1)

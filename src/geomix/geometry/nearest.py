@@ -5,10 +5,14 @@ linear, continuous numbers       exact up to the log(M) / k between soft and har
                                  which is the gap between lower_bound and distance
 curves, continuous numbers       search over segments, then exact within those found
 Fourier, categories only         enumeration, if there are few combinations
+
+With sparse="auto" the nearest row sets a limit of the distance, within which the fewest changed
+columns are searched for: few of them by branch and bound, and more by ``few_columns.py``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 from math import prod
@@ -20,21 +24,25 @@ from geomix.arrays import FloatArray
 from geomix.explain.additive_form import NoShapes
 from geomix.geometry.bounds import (
     bound_by_columns,
+    is_out_of_reach,
     plane_programs,
     reach_by_columns,
     soft_slack,
     straight_slopes,
 )
 from geomix.geometry.branch_and_bound import cheapest_choice
-from geomix.geometry.moves import Moves, moves_of
-from geomix.geometry.options import affordable, on_grid, promising, undominated
-from geomix.geometry.refinement import best_change
+from geomix.geometry.continuous import continuous_row
+from geomix.geometry.few_columns import ranking
+from geomix.geometry.moves import Moves
+from geomix.geometry.options import affordable, promising, undominated
 from geomix.geometry.search import Aim
+from geomix.geometry.segments import moves_of
 from geomix.geometry.task import EASY, LEADS, Answer, Task
 from geomix.geometry.tightening import refined_row, tightened
 
-FEW = 3  # columns that change under sparse="auto"
+FEW = 3  # columns that change under sparse="auto", or more if these are not enough
 FARTHEST = 4.0  # multiple of the nearest distance up to which few changes are preferred
+MOST_TRIES = 5  # numbers of columns that are searched: nearly always the first or the second does
 MOST_COLUMNS = 12  # of continuous columns, in which a few changes are searched for
 FEWER_PRICE = 1.5  # multiple of the distance with three changes for which one or two are preferred
 # The first reach that is searched where columns are linked by pairs, and the factor to the next.
@@ -50,13 +58,22 @@ def nearest_row(task: Task, code: int) -> Answer:
         return _enumerated(task, code)
     moves = moves_of(task.form, task.row, task.free, task.norm, task.plane_scores)
     bound = _lower_bound(task, moves, code)
-    if np.isinf(bound):
+    if np.isinf(bound) or task.has_empty_column:
         return Answer("infeasible", code, None, np.inf, np.inf)
     most = None if task.sparse == "auto" else task.sparse
     answer = _searched(task, moves, code, bound, most)
     if task.sparse == "auto" and answer.row is not None:
         answer = _sparser(task, moves, code, answer)
-    return answer
+    return _tightened(task, answer) if task.has_only_numbers else answer
+
+
+def _tightened(task: Task, answer: Answer) -> Answer:
+    if answer.row is None:
+        return answer
+    row = tightened(task, answer.row, answer.code)
+    distance = task.distance(row)
+    bound = min(answer.lower_bound, distance)
+    return replace(answer, row=row, distance=distance, lower_bound=bound)
 
 
 def _is_forced(task: Task) -> bool:
@@ -75,9 +92,8 @@ def _sparser(task: Task, moves: Moves, code: int, nearest: Answer) -> Answer:
     assert nearest.row is not None
     best = nearest
     if task.n_changes(nearest.row) > FEW:
-        limit = FARTHEST * nearest.distance
-        best = _searched(task, moves, code, nearest.lower_bound, FEW, limit)
-        if best.row is None or best.distance > limit:
+        best = _few_changes(task, moves, code, nearest)
+        if best is nearest:
             return nearest
     # Continuous columns take a convex program per try, and gain little from it.
     for most in range(1, task.n_changes(best.row) if task.is_discrete else 1):
@@ -86,6 +102,32 @@ def _sparser(task: Task, moves: Moves, code: int, nearest: Answer) -> Answer:
         if found.row is not None and found.distance <= limit:
             return replace(found, lower_bound=nearest.lower_bound)
     return replace(best, lower_bound=nearest.lower_bound)
+
+
+def _few_changes(task: Task, moves: Moves, code: int, nearest: Answer) -> Answer:
+    """The fewest changed columns, FEW or more, that are not much further away."""
+    limit = FARTHEST * nearest.distance
+    if not task.has_only_numbers:
+        found = _searched(task, moves, code, nearest.lower_bound, FEW, limit)
+        if found.distance <= limit:
+            return found
+    counts = range(FEW, task.n_changes(nearest.row))
+    rows = _with_columns(task, moves, code, counts, limit)
+    return _answer(task, code, rows, nearest.lower_bound, FEW, limit, False) if rows else nearest
+
+
+def _with_columns(
+    task: Task, moves: Moves, code: int, counts: Iterable[int], limit: float
+) -> list[FloatArray]:
+    """Rows within the limit that change the fewest columns, of some counts."""
+    ranks = ranking(moves, Aim(code, task.leads[0]), task.norm)
+    for n in [n for n in counts if ranks.distance[n - 1] <= limit][:MOST_TRIES]:
+        found = (continuous_row(task, moves.only(some), code) for some in ranks.sets(n))
+        rows = [row for row in found if row is not None and task.n_changes(row) <= n]
+        rows = [row for row in rows if task.distance(row) <= limit]
+        if rows:
+            return rows
+    return []
 
 
 def _searched(
@@ -98,28 +140,39 @@ def _searched(
 ) -> Answer:
     """The best row of a class with at most ``most_changes`` changed columns."""
     assert task.form is not None
-    options = task.options
-    if any(not len(one) for one in options):
-        return Answer("infeasible", code, None, np.inf, np.inf)
+    if task.has_only_numbers:
+        some = _by_columns(task, moves, code, most_changes, limit)
+        if some:
+            found = _answer(task, code, some, bound, most_changes, limit, False)
+            return _bounded(task, moves, code, found, most_changes) if moves.pairs else found
     if task.form.pairs:
         return _searched_by_reach(task, moves, code, bound, most_changes, limit)
-    is_discrete = task.is_discrete
-    rows, is_exact = [], False
-    is_hard = task.effort is not EASY
-    if most_changes is None and is_hard:
-        change = _continuous(task, moves, code)
-        rows += [] if change is None else [change]
-        limit = min([limit, *task.distances(np.array(rows)).tolist()]) if rows else limit
-    if is_discrete or most_changes is not None or not _is_convex(task):
-        row, is_exact = _chosen(task, options, code, most_changes, limit)
-        if row is not None and not is_discrete:
+    rows: list[FloatArray] = []
+    is_exact = False
+    if task.is_discrete and task.effort is not EASY:
+        row, is_exact = _chosen(task, task.options, code, most_changes, limit)
+        rows += [] if row is None else [row]
+    if not is_exact:
+        # Bounds prune more if a distance is known to be enough.
+        near = _by_columns(task, moves, code, most_changes, limit)
+        rows += [tightened(task, row, code) for row in near]
+        limit = min([limit, *map(task.distance, rows)])
+        row, is_exact = _chosen(task, task.options, code, most_changes, limit)
+        if row is not None and not task.is_discrete:
             row = refined_row(task, row, code)
         rows += [] if row is None else [row]
-    if not rows and most_changes is None and not is_hard and not is_exact:
-        change = _continuous(task, moves, code)
-        rows += [] if change is None else [change]
-    is_proved = is_exact and is_discrete and all(one.is_complete for one in options)
+    is_proved = is_exact and task.is_discrete and all(one.is_complete for one in task.options)
     return _answer(task, code, rows, bound, most_changes, limit, is_proved)
+
+
+def _by_columns(
+    task: Task, moves: Moves, code: int, most_changes: Any, limit: float
+) -> list[FloatArray]:
+    """Rows by search over segments."""
+    if most_changes is not None:
+        return _with_columns(task, moves, code, [min(most_changes, len(task.row))], limit)
+    row = continuous_row(task, moves, code)
+    return [] if row is None else [row]
 
 
 def _searched_by_reach(
@@ -142,19 +195,23 @@ def _searched_by_reach(
         r = WIDER * r
     if most_changes is None and not (task.is_discrete and (rows or is_exact)):
         near = moves.within(task.distance(rows[0]), task.norm) if rows else moves
-        change = _continuous(task, near, code)
+        change = continuous_row(task, near, code)
         change = _climbed(task, code) if change is None and not rows else change
         rows += [] if change is None else [change]
     if not task.is_discrete and rows:
         rows.append(refined_row(task, rows[0], code))
     is_proved = is_exact and task.is_discrete and is_complete
     found = _answer(task, code, rows, bound, most_changes, limit, is_proved)
-    if is_proved or found.row is None or most_changes is not None:
+    return found if is_proved else _bounded(task, moves, code, found, most_changes)
+
+
+def _bounded(task: Task, moves: Moves, code: int, found: Answer, most_changes: Any) -> Answer:
+    """The answer with a tighter bound: a nearer row is among the changes of its distance."""
+    if found.row is None or most_changes is not None:
         return found
-    # A nearer row would be among the changes of at most this distance.
     aim = Aim(code, max(task.leads[0] - LEADS[0], 0.0))
     proved = bound_by_columns(moves.within(found.distance, task.norm), aim, task.norm)
-    return replace(found, lower_bound=min(max(bound, proved), found.distance))
+    return replace(found, lower_bound=min(max(found.lower_bound, proved), found.distance))
 
 
 def _climbed(task: Task, code: int) -> FloatArray | None:
@@ -189,7 +246,8 @@ def _answer(
     is_proved: bool,
 ) -> Answer:
     """The nearest of some rows; is_proved : whether no other row within the limit is nearer."""
-    rows = [tightened(task, one, code) for one in rows]
+    if not task.has_only_numbers:  # their row is tightened at the end
+        rows = [tightened(task, one, code) for one in rows]
     best = min(rows, key=task.distance, default=None)
     if best is None:
         proved = is_proved and not np.isfinite(limit)  # no row was found that sets a limit
@@ -199,13 +257,6 @@ def _answer(
     if is_proved and most_changes is None:
         bound = max(bound, distance * (1.0 - 1e-12))
     return Answer("found", code, best, distance, min(bound, distance))
-
-
-def _is_convex(task: Task) -> bool:
-    """Whether only numbers of a linear model move, for which convex programs are exact."""
-    assert task.form is not None
-    is_straight = straight_slopes(task.form) is not None and task.form.planes.n_members == 1
-    return is_straight and not task.free.moves_levels
 
 
 def _chosen(
@@ -245,31 +296,6 @@ def _chosen(
     return None, False
 
 
-def _continuous(task: Task, moves: Moves, code: int) -> FloatArray | None:
-    """A row by search over segments, its stepped numbers rounded away from the present row."""
-    for lead in task.leads:
-        change = best_change(moves, Aim(code, lead), task.norm)
-        if change is None:
-            return None
-        row = _stepped(task, moves.changed_row(change))
-        if task.is_valid(row[None, :], code)[0]:
-            return row
-    return None
-
-
-def _stepped(task: Task, row: FloatArray) -> FloatArray:
-    """The row with stepped numbers on their grids, rounded away from the present cell."""
-    row = row.copy()
-    for j, step in enumerate(task.free.steps):
-        if step is not None and row[j] != task.row[j] and not np.isnan(row[j]):
-            k = (row[j] - task.row[j]) / step
-            k = np.sign(k) * np.ceil(np.abs(k) - 1e-9)
-            value = float(on_grid(task.row[j], np.array([k]), step)[0])
-            if task.free.low[j] <= value <= task.free.high[j]:
-                row[j] = value
-    return row
-
-
 def _enumerated(task: Task, code: int) -> Answer:
     """All combinations of levels in the order of their distances, for a model without shapes."""
     columns = [j for j, codes in _levels(task) if not task.free.is_fixed(j, task.row[j])]
@@ -300,9 +326,11 @@ def _lower_bound(task: Task, moves: Moves, code: int) -> float:
     """The larger of what columns and planes prove."""
     assert task.form is not None
     aim = Aim(code, max(task.leads[0] - LEADS[0], 0.0))
-    stay = moves.stay()
+    stay = moves.unchanged
     if aim.is_met(task.form, moves.scores(stay)):
         return moves.cost(stay, task.norm) if moves.cost(stay, task.norm) > 0.0 else 0.0
+    if moves.pairs and task.has_only_numbers and task.sparse in (None, "auto"):
+        return np.inf if is_out_of_reach(moves, aim) else 0.0  # the rest: _bounded
     if moves.pairs:
         return reach_by_columns(moves, aim, task.norm)
     bound = bound_by_columns(moves, aim, task.norm)

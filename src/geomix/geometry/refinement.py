@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from geomix.arrays import FloatArray, IntArray
 from geomix.explain.additive_form import Additive
 from geomix.geometry.bounds import plane_programs, soft_slack, straight_slopes
+from geomix.geometry.cell_search import best_cells
 from geomix.geometry.moves import Change, Moves
 from geomix.geometry.projection import nearest_point
 from geomix.geometry.search import Aim, search
@@ -25,7 +26,7 @@ MOST_REFINED = 3
 
 def best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
     """The cheapest change from several starting points, each refined within its segments."""
-    stay = moves.stay()
+    stay = moves.unchanged
     if aim.is_met(moves.form, moves.scores(stay)):
         return stay
     best: Change | None = None
@@ -36,6 +37,10 @@ def best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
             best, cost = change, moves.cost(change, norm)
     if best is not None:
         return best
+    if moves.pairs:
+        best = _within_cells(moves, aim, norm)
+        if best is not None:
+            return best
     found = [
         search(moves, aim, metric, A) for A in _starts(moves, aim) for metric in sorted({2.0, norm})
     ]
@@ -44,6 +49,22 @@ def best_change(moves: Moves, aim: Aim, norm: float) -> Change | None:
         change = refined(moves, aim, norm, start)
         if moves.cost(change, norm) < cost:
             best, cost = change, moves.cost(change, norm)
+    return best
+
+
+def _within_cells(moves: Moves, aim: Aim, norm: float) -> Change | None:
+    """The cheapest change within the best cells of linked columns, of several starting points."""
+    best: Change | None = None
+    for A in _starts(moves, aim):
+        groups = best_cells(moves, aim, norm, A)
+        if groups is None:
+            continue
+        inside, places = moves.in_groups(groups)
+        found = best_change(inside, aim, norm)
+        if found is not None and (
+            best is None or inside.cost(found, norm) < moves.cost(best, norm)
+        ):
+            best = Change(places[found.segments], found.t)
     return best
 
 
@@ -56,7 +77,7 @@ def _from_planes(moves: Moves, aim: Aim, norm: float) -> list[Change]:
     straight = straight_slopes(form)
     if straight is None or (moves.c0 > 0.0).any() or form.planes.n_members > 1:
         return []
-    stay = moves.stay()
+    stay = moves.unchanged
     slopes = moves.slopes(stay.segments)
     low, high = moves.cell_low[stay.segments], moves.cell_high[stay.segments]
     Z = moves.scores(stay) - stay.t @ slopes

@@ -20,20 +20,26 @@ from geomix.geometry.moves import Change, Gains, Moves
 
 ROUNDS = 6  # updates of the responsibilities; more gain nothing
 MOST_FAILURES = 8  # rivals that may win in turn before the search gives up
-STEP = 4.0  # factor between multipliers on the way up
-STEPS_UP = 24
-STEPS_DOWN = 18
-CLOSE = 1e-2  # multipliers this close give the same segments; refinement.py does the rest
+# Multipliers are tried in batches, since one pass over the table takes many at once: first these
+# multiples of a start, then smaller ones if the smallest is large enough, then twice those in
+# between. The last ones are 0.8 % apart; refinement.py does the rest.
+FIRST = 4.0 ** np.arange(-4, 20)
+SMALLER = 4.0 ** np.arange(-28, -4)
+BETWEEN = np.arange(1, 13) / 13.0
+CLOSE = 1e-2  # a relative gain that is not worth another round
 
 
 def class_scores(form: Additive, Z: FloatArray) -> FloatArray:
-    """s_c of one row from its plane scores: (P,) -> (C,)."""
+    """s_c from plane scores: (..., P) -> (..., C)."""
     planes = form.planes
     if planes.n_planes == planes.n_classes:
         return Z
-    S: FloatArray = np.logaddexp.reduceat(form.sharpness * Z, planes.pool_starts[:-1])
+    S: FloatArray = np.logaddexp.reduceat(form.sharpness * Z, planes.pool_starts[:-1], axis=-1)
     S = S / form.sharpness
-    return S if planes.n_members == 1 else S.reshape(planes.n_classes, -1).mean(axis=1)
+    if planes.n_members == 1:
+        return S
+    members: FloatArray = S.reshape(*Z.shape[:-1], planes.n_classes, -1)
+    return members.mean(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +50,23 @@ class Aim:
     lead: float
 
     def margins(self, form: Additive, Z: FloatArray) -> FloatArray:
-        """(C,) s_target - s_k; infinite for the target itself."""
+        """(..., C) s_target - s_k; infinite for the target itself."""
         S = class_scores(form, Z)
-        margins: FloatArray = S[self.target] - S
-        margins[self.target] = np.inf
+        margins: FloatArray = S[..., self.target, None] - S
+        margins[..., self.target] = np.inf
         return margins
 
     def is_met(self, form: Additive, Z: FloatArray) -> bool:
         return bool(self.margins(form, Z).min() >= self.lead)
+
+
+def rival_gains(moves: Moves, aim: Aim, A: FloatArray) -> tuple[Gains, float]:
+    """One gain, of the target over its strongest rival, and how much of it is needed."""
+    margins = aim.margins(moves.form, moves.Z)
+    rival = int(margins.argmin())
+    class_of = moves.form.planes.class_of
+    D = A * (class_of == aim.target) - A * (class_of == rival)
+    return moves.gains(D[None, :]), aim.lead - float(margins[rival])
 
 
 def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
@@ -83,7 +98,9 @@ def search(moves: Moves, aim: Aim, norm: float, A: FloatArray) -> Change | None:
         if cost >= best_cost * (1.0 - CLOSE):
             break
         best, best_cost = change, cost
-        A = form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
+        before, A = A, form.planes.pooled(moves.scores(change)[None, :], form.sharpness)[1][0]
+        if np.array_equal(A, before):  # as with one plane per class
+            break
     return best
 
 
@@ -99,40 +116,32 @@ class _Reached(NamedTuple):
 
 def _least_multiplier(moves: Moves, aim: Aim, norm: float, gains: Gains, start: float) -> _Reached:
     """The smallest multiplier, to a hundredth, whose changes reach the target."""
-
-    def at(multiplier: float) -> tuple[Change, FloatArray]:
-        change = moves.cheapest(gains, multiplier, norm)
-        return change, aim.margins(moves.form, moves.scores(change))
-
-    low, high, nearest, before = 0.0, start, -np.inf, np.nan
-    reached: Change | None = None
-    missed, rival = at(0.0)[0], 0
-    for _ in range(STEPS_UP):
-        change, margins = at(high)
-        if margins.min() >= aim.lead:
-            reached = change
+    tried = start * FIRST
+    changes, margins = _tried(moves, aim, norm, gains, tried)
+    reached = np.flatnonzero(margins.min(axis=1) >= aim.lead)
+    if not len(reached):
+        nearest = int(margins.min(axis=1).argmax())
+        return _Reached(False, changes[nearest], start, int(margins[nearest].argmin()))
+    if reached[0] == 0:
+        tried = np.append(start * SMALLER, tried[0])
+        changes, margins = _tried(moves, aim, norm, gains, tried)
+        reached = np.flatnonzero(margins.min(axis=1) >= aim.lead)
+    best = changes[reached[0]]
+    for _ in range(2):
+        if reached[0] == 0:
             break
-        if margins.min() > nearest:
-            nearest, missed, rival = float(margins.min()), change, int(margins.argmin())
-        elif margins.min() == before and change.t.any():
-            break  # every column is at its best end already
-        low, high, before = high, STEP * high, float(margins.min())
-    if reached is None:
-        return _Reached(False, missed, start, rival)
-    if low == 0.0:  # reached at the first multiplier: go down until it is not
-        for _ in range(STEPS_UP):
-            change, margins = at(high / STEP)
-            if margins.min() < aim.lead:
-                low = high / STEP
-                break
-            reached, high = change, high / STEP
-    for _ in range(STEPS_DOWN):
-        if high - low <= CLOSE * high:
-            break
-        middle = float(np.sqrt(low * high)) if low > 0.0 else high / 2.0
-        change, margins = at(middle)
-        if margins.min() >= aim.lead:
-            reached, high = change, middle
-        else:
-            low = middle
-    return _Reached(True, reached, high, rival)
+        low, high = tried[reached[0] - 1 : reached[0] + 1]
+        tried = np.append(low, np.append(low * (high / low) ** BETWEEN, high))
+        changes, margins = _tried(moves, aim, norm, gains, tried[1:-1])
+        hits = np.flatnonzero(margins.min(axis=1) >= aim.lead)
+        best = changes[hits[0]] if len(hits) else best
+        reached = hits + 1 if len(hits) else np.array([len(tried) - 1])
+    return _Reached(True, best, float(tried[reached[0]]), 0)
+
+
+def _tried(
+    moves: Moves, aim: Aim, norm: float, gains: Gains, multipliers: FloatArray
+) -> tuple[Change, FloatArray]:
+    """The cheapest change at each multiplier, and (B, C) its margins."""
+    changes = moves.cheapest(gains, multipliers, norm)
+    return changes, aim.margins(moves.form, moves.scores(changes))

@@ -73,6 +73,21 @@ class Task:
             j in free.levels or free.steps[j] is not None or free.is_fixed(j, x) for j, x in cells
         )
 
+    @cached_property
+    def has_only_numbers(self) -> bool:
+        """Whether only numbers may change, and some of them continuously."""
+        return not self.is_discrete and not self.free.moves_levels
+
+    @cached_property
+    def has_empty_column(self) -> bool:
+        """Whether the limits of a column leave it no value."""
+        free, row = self.free, self.row
+        limited = np.isfinite(free.low) | np.isfinite(free.high)
+        return any(not codes for codes in free.levels.values()) or any(
+            _has_no_step(row[j], free.low[j], free.high[j], free.steps[j])
+            for j in np.flatnonzero(limited & ~np.isnan(row))
+        )
+
     @property
     def effort(self) -> Effort:
         few = self.form is not None and self.form.planes.n_planes <= FEW_PLANES
@@ -121,6 +136,13 @@ class Task:
             if not np.isnan(x):
                 costs[:, j] = self.free.change_cost(j, rows[:, j], x)
         return costs
+
+
+def _has_no_step(x: float, low: float, high: float, step: float | None) -> bool:
+    """Whether no x + k step lies within the limits."""
+    if step is None:
+        return bool(low > high)
+    return bool(np.ceil((low - x) / step - 1e-9) > np.floor((high - x) / step + 1e-9))
 
 
 @dataclass(frozen=True, eq=False)

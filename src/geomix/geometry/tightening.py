@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.geometry.moves import moves_of
 from geomix.geometry.options import on_grid
 from geomix.geometry.refinement import best_change
 from geomix.geometry.search import Aim
+from geomix.geometry.segments import moves_of
 from geomix.geometry.task import Task
 
 FINE_VALUES = 512  # values of a stepped number that are compared at once
