@@ -319,13 +319,18 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
     table = Schema((*numeric_schema(("a", "b", "c")).columns, Column("d", "category", ("x", "y"))))
     X = np.column_stack([rng.standard_normal((600, 3)), rng.integers(2, size=600)])
     y = rng.integers(2, size=600)
-    found = []
+    found, whole_rows, standardised = [], [], preparation.standardised
+    monkeypatch.setattr(
+        preparation, "standardised", lambda *at: whole_rows.append(at) or standardised(*at)
+    )
     for most in (10**9, 0):
+        whole_rows.clear()
         monkeypatch.setattr(preparation, "MOST_NUMBERS_AT_ONCE", most)
         rows = Rows(row_views.all_rows(X), y, np.ones(600))
         made = preparation.prepare(rows, None, table, 2, None, Settings(pca=pca), 0)
         found.append((made.clusters, made.clusters_of(5)))
-        assert ("rows" in vars(made)) == (most > 0)
+        assert bool(whole_rows) == (most > 0)
+        assert "rows" not in vars(made)  # made for the clustering, and not kept
     for whole, in_blocks in zip(*found, strict=True):
         assert np.array_equal(whole.plane_of_row, in_blocks.plane_of_row)
         assert np.array_equal(whole.planes_per_class, in_blocks.planes_per_class)
