@@ -1,5 +1,9 @@
 """Rows in parts: the same surveys, the same steps and the same models as rows in one piece."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -277,8 +281,6 @@ def test_fourier_features_of_a_seed_are_bit_equal_wherever_they_are_drawn():
         "print(hashlib.sha256(f.tobytes()).hexdigest())"
     )
     import hashlib
-    import subprocess
-    import sys
 
     here = draw_fourier(7, 40, 0.3, True, stream(11, "fourier")).frequencies
     there = subprocess.run(
@@ -545,3 +547,40 @@ def test_a_model_of_rows_out_of_core_has_the_shares_of_its_classes(table):
     even = model.with_priors(dict.fromkeys(model.classes.tolist(), 1.0)).model
     P = model.predict_proba(X) / shares
     np.testing.assert_allclose(even.predict_proba(X), P / P.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+FAULTS = """
+import resource
+import numpy as np
+from geomix import GeometricMixtureClassifier
+from geomix.core.planes import Planes, class_starts
+from geomix.core.row_sums import PartSums
+from geomix.out_of_core.part_reader import known_from, part_reader_of
+from geomix.out_of_core.survey import RowPart, survey_part
+rng = np.random.default_rng(0)
+part = RowPart(rng.standard_normal((60_000, 50)).astype(np.float32), rng.integers(0, 2, 60_000))
+found = survey_part(part, 0, 0)
+linear = known_from(found, GeometricMixtureClassifier().settings()).linear
+reader = part_reader_of(found, linear, None, exact=True)
+stored = reader.stored(part)
+start = class_starts([2, 2])
+planes = Planes(np.ones((4, 50)), np.zeros(4), start)
+sums = PartSums(lambda: reader.blocks(stored))
+for _ in range(3):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    sums.terms(planes, 6.0, 0.0)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(not is_native or sys.platform != "linux", reason="the C library of Linux")
+def test_a_pass_in_blocks_uses_the_same_memory_again():
+    """Where freed memory goes back to the system at once, as in the workers of Dask."""
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS],
+        env={**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536", "GEOMIX_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) < 1500  # 12 blocks of 512 pages each, twice: 12,288 if all were new

@@ -88,11 +88,19 @@ class PartReader:
         return V
 
     def blocks(self, stored: StoredRows) -> Iterator[TrainingRows]:
-        """The stored rows, lifted and packed for the kernel, block by block."""
+        """The stored rows, lifted and packed for the kernel, block by block.
+
+        A block is used before the next one is made: they share their memory.
+        """
         size = max(self._rows_per_block, SMALLEST_BLOCK)
+        room: FloatArray = np.empty((0, 0))
         for start in range(0, len(stored), size):
             at = slice(start, start + size)
             Phi = self._lifted(stored.X[at])
+            if self.exact and isinstance(Phi, np.ndarray) and Phi.dtype != np.float64:
+                room = room if len(room) else np.empty(Phi.shape)
+                np.copyto(room[: len(Phi)], Phi)
+                Phi = room[: len(Phi)]
             yield training_rows(Phi, stored.y[at], stored.weight[at])
 
     @property
@@ -106,8 +114,7 @@ class PartReader:
         lift = self.feature_map.lift
         if isinstance(lift, SplineLift):
             return Binned(X, lift)
-        Phi = kernel.lifted(lift, X)
-        return Phi.astype(np.float64, copy=False) if self.exact else Phi
+        return kernel.lifted(lift, X)
 
 
 def part_reader_of(
