@@ -166,8 +166,8 @@ def _toggle_adaptive(candidate: Candidate, up: bool, within: Range) -> Candidate
 
 
 def _toggle_learnt(candidate: Candidate, up: bool, within: Range) -> Candidate | None:
-    """Learnt frequencies cost more than all other trials of a kernel: only where a user asks for
-    the most accurate model."""
+    """Learning frequencies takes longer than all other trials of a kernel: only where a user asks
+    for the most accurate model."""
     settings = within.settings
     is_free = settings.learn_lift == "auto" and settings.preset == "accurate"
     if not up or not is_free:

@@ -24,7 +24,6 @@ from geomix.search.constants import (
 )
 from geomix.search.folds import Fold
 from geomix.search.splits import Folds, Task
-from geomix.training.learnt_lift import learning_operations
 from geomix.training.many_classes import PER_PLANE
 from geomix.training.plane_counts import MOST_CLUSTERS
 from geomix.training.settings import Settings
@@ -77,8 +76,4 @@ def operations(
         n_weights = n_columns * candidate.n_knots + bins_per_side(fold.n_train) ** 2 * n_pairs
     n_planes = preparation.n_planes_of(candidate.n_planes)
     per_plane = float(fold.n_train) * (n_features + PER_PLANE) + SOLVER * n_weights
-    found = per_plane * n_planes * n_iter * len(folds)
-    if candidate.lift == "fourier" and candidate.learn_lift != "off":
-        sizes = fold.n_train, preparation.linear.n_outputs, preparation.n_frequencies
-        found += learning_operations(*sizes, preparation.n_classes) * len(folds)
-    return found
+    return per_plane * n_planes * n_iter * len(folds)

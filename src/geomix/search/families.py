@@ -1,7 +1,8 @@
 """The families of models that race, from simple to rich.
 
 A family starts from the best candidate of its parent, or from the default of its lift, and walks
-along its axes. ``coarse`` axes are walked on the first rung, ``fine`` ones on every later rung.
+along its axes. ``coarse`` axes are walked on the first rung, ``fine`` ones on every later rung,
+``last`` ones at the end, where the family is still in the race.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from geomix.training.settings import Settings
 @dataclass(frozen=True)
 class Family:
     """name : for people;  presets : that race it;  parent : whose best candidate it starts from;
-    plane_counts, pair_counts : what it may have, the first of each is where it starts."""
+    plane_counts, pair_counts : what it may have, the first of each is where it starts;
+    last : axes that are walked after the last comparison, beside the budget."""
 
     name: str
     lift: str
@@ -30,6 +32,7 @@ class Family:
     parent: str | None = None
     plane_counts: tuple[int, ...] = (1,)
     pair_counts: tuple[int, ...] = (0,)
+    last: tuple[str, ...] = ()
 
     @property
     def has_several_planes(self) -> bool:
@@ -92,8 +95,8 @@ FAMILIES = (
         parent="spline with pairs", plane_counts=(2, 3, 4), pair_counts=(10, 4),
     ),
     Family(
-        "kernel", "fourier", RICH,
-        ("gamma", "adaptive", "gamma", "l2", "learnt"), ("learnt", "l2"),
+        "kernel", "fourier", RICH, ("gamma", "adaptive", "gamma", "l2"), ("l2",),
+        last=("learnt",),
     ),
     Family(
         "many spline planes", "spline", RICH, SEVERAL_COARSE, SEVERAL_FINE,

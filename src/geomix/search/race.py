@@ -4,6 +4,7 @@
         each family that is still in the race walks along its axes while its loss falls
         a family that is behind the best by more than the noise and a margin is dropped
     the best of each family that is left is measured once more, on five folds
+    a kernel that is still in the race tries learnt frequencies
     the simplest family that is level with the best wins
 
 One rule compares: the paired difference of the row losses against its standard error plus a
@@ -13,6 +14,7 @@ kept with its rung and its verdict.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -132,6 +134,15 @@ class Race:
             for runner, best in zip(left, bests, strict=True):
                 runner.best = best
             raise
+
+    def run_last(self) -> None:
+        """Walk the last axes of the families that are still in the race. What they cost is bounded
+        by their own (``learnt_lift.MOST_ROWS``), and not by the budget."""
+        self.budget = Budget(math.inf)
+        for runner in self.runners:
+            if runner.best in self.known.values() and not runner.is_out:
+                for axis in runner.family.last:
+                    self._walk(axis, runner)
 
     def _advance(self, runner: Runner) -> None:
         """Walk along the family's axes, from its best on the last rung or from its start."""
@@ -283,6 +294,7 @@ def run_race(
         for rung in range(len(rungs)):
             race.run_rung(rung, rungs.folds(rung))
         race.run_finals(rungs)
+        race.run_last()
     except RaceIsOver as over:
         ended = str(over)
     return _outcome(race, ended)

@@ -127,13 +127,6 @@ class _Learning:
         return np.concatenate([by_weight.ravel(), terms.biases, by_lift.ravel()])
 
 
-def learning_operations(n_rows: int, n_inputs: int, n_frequencies: int, n_classes: int) -> float:
-    """Multiplications of learning a lift, at most: three products with frequencies and with planes
-    in each pass, and cosines and sines that take as long as 16 multiplications."""
-    per_row = n_frequencies * (3.0 * n_inputs + 6.0 * n_classes + 2.0 * 16.0)
-    return min(n_rows, MOST_ROWS) * per_row * EPOCHS
-
-
 def learnt_lift(
     lift: FourierLift,
     rows: Rows,
