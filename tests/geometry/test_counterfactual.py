@@ -508,6 +508,45 @@ def test_integers_of_a_frame_stay_integers_where_the_lift_stores_no_values():
     assert float(by_name.after["age"]).is_integer()
 
 
+def test_a_missing_category_costs_nothing_and_the_answer_is_the_nearest():
+    X, y = integer_table()
+    X.loc[::5, "job"] = None
+    model = fit(X, y, lift="spline")
+    scale = np.array([shape.scale for shape in additive(model).shapes[:2]])
+    age, hours = (one.ravel() for one in np.meshgrid(np.arange(18, 80), np.arange(60)))
+    every = pd.DataFrame({"age": age, "hours": hours, "job": None}).astype(X.dtypes)
+    predicted = model.predict(every)
+    for i in range(0, 100, 5):
+        found = model.counterfactual(
+            X.iloc[i], sparse=None, ranges={"age": (18, 79), "hours": (0, 59)}
+        )
+        change = (every[["age", "hours"]] - X.iloc[i][["age", "hours"]]).to_numpy(dtype=float)
+        far = np.linalg.norm(change / scale, axis=1)
+        assert found.distance == pytest.approx(far[predicted != found.label].min())
+        assert found.is_nearest
+
+
+def test_steps_larger_than_a_unit_are_not_rounded_but_chosen():
+    rng = np.random.default_rng(1)
+    X, _ = integer_table()
+    X = X.astype({"age": int, "hours": int}).drop(columns="job")
+    X["children"] = rng.choice(3, 400, p=[0.9, 0.08, 0.02])
+    X["cars"] = rng.choice(3, 400, p=[0.85, 0.1, 0.05])
+    score = (
+        0.08 * (X["age"] - 45) + 0.03 * (X["hours"] - 30) + 0.6 * X["children"] - 0.5 * X["cars"]
+    )
+    model = fit(X, score > 0.3, lift="linear")
+    limits = {"age": (18, 79), "hours": (0, 59), "children": (0, 2), "cars": (0, 2)}
+    scale = np.array([shape.scale for shape in additive(model).shapes])
+    axes = np.meshgrid(*(np.arange(low, high + 1) for low, high in limits.values()))
+    every = pd.DataFrame({name: axis.ravel() for name, axis in zip(limits, axes, strict=True)})
+    predicted = model.predict(every)
+    for i in range(0, 400, 40):
+        found = model.counterfactual(X.iloc[[i]], sparse=None, ranges=limits)
+        far = np.linalg.norm((every - X.iloc[i]) / scale, axis=1)
+        assert found.distance == pytest.approx(far[predicted != found.label].min())
+
+
 def test_that_none_exists_is_proved_among_levels_and_integers():
     X, y = integer_table()
     model = fit(X, y, lift="spline")

@@ -325,6 +325,18 @@ class Moves:
             scores = scores + one.F[places[..., j], places[..., k]]
         return scores
 
+    def cost_by_column(self, change: Change, norm: float) -> FloatArray:
+        """(..., n_columns) in powers of the norm."""
+        costs: FloatArray = self.c0[change.segments] + np.abs(change.t) ** norm
+        return costs
+
+    def gain_by_column(self, change: Change, gains: Gains) -> FloatArray:
+        """(n_columns,) of one gain and one change, without pairs."""
+        h_a, h_b = (gains.points[0, at[change.segments]] for at in (self.at_a, self.at_b))
+        part = (change.t - self.t_a[change.segments]) / self.safe_width[change.segments]
+        gained: FloatArray = (1.0 - part) * h_a + part * h_b
+        return gained
+
     def cost(self, change: Change, norm: float) -> float:
         """Distance of the changed row: numbers in units of scale, a level one."""
         fixed = float(self.c0[change.segments].sum())

@@ -77,12 +77,14 @@ def column_values(
     """The present cell, then the others, and whether they are all that are allowed."""
     j = shape.column
     x = row[j]
+    if np.isnan(x):  # a missing cell stays missing
+        return np.array([x]), True
     if j in free.levels:
         others = [code for code in free.levels[j] if code != x]
-        if x not in free.levels[j] and not np.isnan(x):
+        if x not in free.levels[j]:
             return np.array(others, dtype=float), True  # the present level is not allowed
         return np.array([x, *others]), True
-    if np.isnan(x) or free.low[j] == free.high[j] == x:
+    if free.low[j] == free.high[j] == x:
         return np.array([x]), True
     assert isinstance(shape, NumberShape)
     step = free.steps[j]

@@ -126,17 +126,45 @@ def _least_multiplier(moves: Moves, aim: Aim, norm: float, gains: Gains, start: 
         tried = np.append(start * SMALLER, tried[0])
         changes, margins = _tried(moves, aim, norm, gains, tried)
         reached = np.flatnonzero(margins.min(axis=1) >= aim.lead)
-    best = changes[reached[0]]
-    for _ in range(2):
-        if reached[0] == 0:
-            break
-        low, high = tried[reached[0] - 1 : reached[0] + 1]
-        tried = np.append(low, np.append(low * (high / low) ** BETWEEN, high))
-        changes, margins = _tried(moves, aim, norm, gains, tried[1:-1])
-        hits = np.flatnonzero(margins.min(axis=1) >= aim.lead)
-        best = changes[hits[0]] if len(hits) else best
-        reached = hits + 1 if len(hits) else np.array([len(tried) - 1])
-    return _Reached(True, best, float(tried[reached[0]]), 0)
+    at = int(reached[0])
+    below, above = changes[max(at - 1, 0)], changes[at]
+    low, high = tried[max(at - 1, 0)], tried[at]
+    for _ in range(2 if at > 0 else 0):
+        tried = low * (high / low) ** BETWEEN
+        changes, margins = _tried(moves, aim, norm, gains, tried)
+        is_reached = margins.min(axis=1) >= aim.lead
+        at = int(is_reached.argmax()) if is_reached.any() else len(tried)
+        if at < len(tried):
+            above, high = changes[at], tried[at]
+        if at > 0:
+            below, low = changes[at - 1], tried[at - 1]
+    return _Reached(True, _between(moves, aim, norm, gains, below, above), float(high), 0)
+
+
+def _between(
+    moves: Moves, aim: Aim, norm: float, gains: Gains, below: Change, above: Change
+) -> Change:
+    """The cheapest change on the way from one that misses the target to one that reaches it.
+
+    Levels and distant values change all at once at a multiplier, and a few of them may do: columns
+    take their new value one after another, those that gain most for their cost first.
+    """
+    differ = np.flatnonzero((below.segments != above.segments) | (below.t != above.t))
+    if len(differ) < 2:
+        return above
+    rise = moves.cost_by_column(above, norm) - moves.cost_by_column(below, norm)
+    gain = moves.gain_by_column(above, gains) - moves.gain_by_column(below, gains)
+    order = differ[np.argsort(-gain[differ] / np.maximum(rise[differ], 1e-12), kind="stable")]
+    taken = np.tril(np.ones((len(order), len(order)), dtype=bool))
+    is_new = np.zeros((len(order), len(below.t)), dtype=bool)
+    is_new[:, order] = taken
+    steps = Change(
+        np.where(is_new, above.segments, below.segments), np.where(is_new, above.t, below.t)
+    )
+    reached = aim.margins(moves.form, moves.scores(steps)).min(axis=1) >= aim.lead
+    cost = moves.cost_by_column(steps, norm).sum(axis=1)
+    cost = np.where(reached, cost, np.inf)
+    return steps[int(cost.argmin())] if reached.any() else above
 
 
 def _tried(

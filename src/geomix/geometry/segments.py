@@ -18,6 +18,12 @@ from geomix.explain.pair_grids import Cells
 from geomix.explain.shapes import NumberShape
 from geomix.geometry.constraints import Constraints
 from geomix.geometry.moves import FAR, Moves, PairMoves
+from geomix.geometry.options import REACH, on_grid
+
+# A step of this many units is not rounded: its values are segments of their own. Smaller steps
+# change a distance little.
+COARSE = 0.2
+MOST_STEPS = 250
 
 
 def moves_of(
@@ -29,14 +35,7 @@ def moves_of(
 ) -> Moves:
     """The table of all changes of a row; Z : its plane scores, if they are known."""
     Z = form.scores(row[None, :])[0] if Z is None else Z
-    cells = form.grids.cells
-    knots = _free_points(form)
-    made = [
-        _free_column(knots[shape.column], row[shape.column], free.scale[shape.column])
-        if isinstance(shape, NumberShape) and _is_unlimited(shape.column, row, free)
-        else _column(shape, row, free, norm, cells.get(shape.column))
-        for shape in form.shapes
-    ]
+    made = [_any_column(form, shape, row, free, norm) for shape in form.shapes]
     starts = np.concatenate([[0], np.cumsum([len(one["values"]) for one in made])])
     column_start = np.concatenate([[0], np.cumsum([len(one["at_a"]) for one in made])])
 
@@ -92,6 +91,59 @@ def _is_there(
     return all(cells[j].of(row[j : j + 1])[0] == present[j][0] for j in columns)
 
 
+def _any_column(
+    form: Additive, shape: Any, row: FloatArray, free: Constraints, norm: float
+) -> dict[str, Any]:
+    j = shape.column
+    cells = form.grids.cells.get(j)
+    if not isinstance(shape, NumberShape) or np.isnan(row[j]) or free.low[j] == free.high[j]:
+        return _column(shape, row, free, norm, cells)
+    if cells is None and free.steps[j] is not None and free.steps[j] >= COARSE * free.scale[j]:
+        made = _stepped_column(shape, row[j], free)
+        if made is not None:
+            return made
+    if np.isneginf(free.low[j]) and np.isposinf(free.high[j]):
+        return _free_column(_free_points(form)[j], row[j], free.scale[j])
+    return _column(shape, row, free, norm, cells)
+
+
+def _stepped_column(shape: NumberShape, x: float, free: Constraints) -> dict[str, Any] | None:
+    """As ``_column``, for a number with large steps: one segment without length for each value,
+    and straight lines beyond the values that are counted. None if there are too many values."""
+    j = shape.column
+    step, scale = free.steps[j], free.scale[j]
+    assert step is not None
+    ends = [max(free.low[j], min(x, shape.knots[0])), min(free.high[j], max(x, shape.knots[-1]))]
+    reach = REACH * scale if shape.outer.any() else 0.0
+    ends = [max(free.low[j], ends[0] - reach), min(free.high[j], ends[1] + reach)]
+    first, last = np.ceil((ends[0] - x) / step - 1e-9), np.floor((ends[1] - x) / step + 1e-9)
+    if not 0 <= last - first < MOST_STEPS:
+        return None
+    values = on_grid(x, np.arange(first, last + 1), step)
+    n = len(values)
+    a = b = np.arange(n)
+    if reach and np.isneginf(free.low[j]):
+        values = np.append(values, values[0] - FAR * scale)
+        a, b = np.append(n, a), np.append(0, b)
+    if reach and np.isposinf(free.high[j]):
+        values = np.append(values, values[n - 1] + FAR * scale)
+        a, b = np.append(a, n - 1), np.append(b, len(values) - 1)
+    adds = shape(np.append(values, x))
+    t = (values - x) / scale
+    return {
+        "values": values,
+        "F": adds[:-1] - adds[-1],
+        "at_a": a,
+        "at_b": b,
+        "t_a": t[a],
+        "t_b": t[b],
+        "c0": np.zeros(len(a)),
+        "cell_low": t[a],
+        "cell_high": t[b],
+        "cell": np.zeros(len(a), dtype=np.intp),
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class _Points:
     """What ``_column`` needs of a number without limits, which does not depend on the row.
@@ -138,10 +190,6 @@ def _points_of(shape: NumberShape, cells: Cells | None) -> _Points:
     cell = np.zeros(len(values), dtype=np.intp) if cells is None else cells.of(values)
     is_line = len(shape.knots) == 1 and cells is None
     return _Points(values, shape(values), cell, shape.outer[:, 0] if is_line else None)
-
-
-def _is_unlimited(j: int, row: FloatArray, free: Constraints) -> bool:
-    return bool(np.isneginf(free.low[j]) and np.isposinf(free.high[j]) and not np.isnan(row[j]))
 
 
 def _free_column(points: _Points, x: float, scale: float) -> dict[str, Any]:
