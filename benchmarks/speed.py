@@ -1,7 +1,8 @@
 """How fast geomix is, next to its peers, in one run.
 
     python benchmarks/speed.py [row] [batch] [frames] [fit] [default] [large] [sparse] [spline]
-                               [memory] [monotone] [jobs] [bounded] [peak] [--data FOLDER]
+                               [growth] [memory] [monotone] [jobs] [bounded] [whole] [peak]
+                               [--data FOLDER]
 
 Each part is one of the figures that the native core is held to. Times are the smallest of
 several repeats, on one thread unless a row names more; every row names its path: `scorer`
@@ -21,6 +22,7 @@ import subprocess  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
 import timeit  # noqa: E402
+import traceback  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from dataclasses import replace  # noqa: E402
@@ -31,6 +33,7 @@ import numpy as np  # noqa: E402
 import scipy.sparse  # noqa: E402
 import speed_fits  # noqa: E402
 import speed_frames  # noqa: E402
+import speed_growth  # noqa: E402
 import speed_peers  # noqa: E402
 from conditions import kernel_name, processor, versions  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
@@ -461,6 +464,7 @@ PARTS = {
     "large": large,
     "sparse": sparse,
     "spline": spline,
+    "growth": lambda: speed_growth.growth(best),
     "memory": memory,
     **speed_fits.PARTS,
 }
@@ -475,6 +479,15 @@ def conditions() -> str:
     )
 
 
+def _guarded(name: str, part: Callable[[], list[str]]) -> list[str]:
+    """The tables of a part; a part that fails is named, and the others go on."""
+    try:
+        return part()
+    except Exception as error:
+        traceback.print_exc()
+        return [f"### {name}\n\nNot measured: {type(error).__name__}: {error}\n"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed and memory, beside peers.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
@@ -486,9 +499,10 @@ def main() -> None:
     parts = [conditions()]
     print(parts[0], flush=True)
     for name in wanted:
-        for part in runs[name]():
-            print(part, flush=True)
-            parts.append(part)
+        start = time.perf_counter()
+        found = _guarded(name, runs[name])
+        print(*found, f"({name}: {time.perf_counter() - start:.0f} s)\n", sep="\n", flush=True)
+        parts += found
     if set(wanted) == set(PARTS):
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text("\n".join(parts))
