@@ -8,6 +8,8 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows). The parts
     starts   the final training starts several times and keeps the lowest objective
     finals   the families that are left are compared once more, on five folds
     factor   tables over pairs of columns have a penalty of their own
+    lines    the plane of the linear model is added where that clearly pays
+    kept     a third of the budget is kept for the finals
 
 Other settings of the training are compared in the same way: ``smoothing 0.02`` and the like. With
 ``--one-plane`` every fit is one curve per column and class, without pairs.
@@ -30,7 +32,7 @@ from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier, Recipe
-from geomix.search import candidates, choosing, splits
+from geomix.search import candidates, choosing, cost, finish, splits
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
@@ -66,6 +68,10 @@ VARIANTS = {
     "one start": Variant(lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=1))),
     "no finals": Variant(lambda: changed(splits.Rungs, "finals", property(lambda _: []))),
     "one penalty": Variant(one_factor),
+    "no lines": Variant(lambda: changed(finish, "has_lines", lambda *_: False)),
+    "nothing kept for finals": Variant(
+        lambda: changed(cost, "OPERATIONS", cost.OPERATIONS._replace(for_finals=0.0))
+    ),
     **{
         f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))
         for share in (0.02, 0.01, 0.001, 0.0)

@@ -67,5 +67,6 @@ def draw_panel(ax: Any, ground: Ground, names: dict[str, str], metric: str) -> N
             label.set(color=OWN, fontweight="bold")
     ax.invert_yaxis()
     ax.set_ylim(len(order) - 0.4, -0.8)
+    ax.set_xlim(0.5, len(order) + 0.5)  # no rank lies outside, whatever the bars of few tables do
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)

@@ -312,7 +312,7 @@ def test_families_follow_lifts_and_presets():
 
 
 def test_a_family_over_the_budget_is_skipped_and_named(boxes, monkeypatch):
-    monkeypatch.setattr(cost, "OPERATIONS_PER_CELL", 1500)
+    monkeypatch.setattr(cost, "OPERATIONS", cost.OPERATIONS._replace(per_cell=2250))
     clf = GeometricMixtureClassifier(random_state=0).fit(*boxes)
     start, end = "Not tried: ", ", over budget."
     notes = clf.history_.notes
@@ -323,9 +323,26 @@ def test_a_family_over_the_budget_is_skipped_and_named(boxes, monkeypatch):
 
 
 def test_a_budget_that_allows_nothing_still_gives_a_model(boxes, monkeypatch):
-    monkeypatch.setattr(cost, "OPERATIONS_PER_CELL", 0)
+    monkeypatch.setattr(cost, "OPERATIONS", cost.OPERATIONS._replace(per_cell=0))
     clf = GeometricMixtureClassifier(random_state=0).fit(*boxes)
     assert len(clf.history_.trials) == 1
+
+
+def test_the_walks_of_a_race_leave_a_budget_for_its_finals():
+    task = SimpleNamespace(rows=SimpleNamespace(X=np.zeros((500, 4))), n_classes=2)
+    table = SimpleNamespace(n_train=400, has_finals=True, task=task)
+    budget = cost.budget_for(Settings(), table)
+    total = budget.left + budget.for_finals
+    assert budget.for_finals == pytest.approx(total / 3)
+    budget.open_finals()
+    assert budget.left == pytest.approx(total)
+
+
+def test_a_final_training_over_the_budget_has_fewer_iterations(boxes, monkeypatch):
+    few = cost.OPERATIONS._replace(most={"fast": 1e6})
+    monkeypatch.setattr(cost, "OPERATIONS", few)
+    clf = GeometricMixtureClassifier(preset="fast", random_state=0).fit(*boxes)
+    assert clf.history_.n_iter <= cost.ITERATIONS_OF_FIRST_PLANES
 
 
 def test_costs_are_counted_and_so_the_same_on_every_run(boxes):

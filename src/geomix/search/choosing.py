@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from geomix.search.candidates import Candidate
 from geomix.search.constants import STARTS
-from geomix.search.cost import budget_for, operations
+from geomix.search.cost import budget_for, most_final_iterations, operations
 from geomix.search.families import racing
 from geomix.search.folds import Fitted, Fold, Watch
 from geomix.search.race import Outcome, Runner, run_race
 from geomix.search.splits import Folds, Rungs, Task
+from geomix.search.trials import Measured
 from geomix.table.row_views import is_dense
 from geomix.training.choice import Choice, FamilyResult
 from geomix.training.deadline import Deadline
@@ -25,7 +26,8 @@ class Chosen:
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
     held out;  n_starts : random starts of the final training;  fits : of the last comparison, each
-    with its fold, where they were kept.
+    with its fold, where they were kept;  linear : the best linear model of the race, where it is
+    another one.
     """
 
     candidate: Candidate
@@ -36,6 +38,7 @@ class Chosen:
     is_measured: bool = True
     n_starts: int = 1
     fits: Sequence[tuple[Fold, Fitted]] = ()
+    linear: Measured | None = None
 
     def for_rows(self, n_rows: int) -> Candidate:
         """The candidate with the same prior beside ``n_rows`` training rows."""
@@ -67,8 +70,10 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
     if settings.l2 == "auto" and winner.n_rows < folds.n_train:
         candidate = candidate.for_rows(folds.n_train, winner.n_rows)
     cost = operations(candidate, [folds.final])
-    free = settings.init == "auto" and settings.solver == "auto"
-    n_starts = STARTS.number if free and len(outcome.trials) > 1 else 1
+    most = most_final_iterations(settings, folds, cost)
+    n_iter = most if n_iter is None and most < settings.max_iter else n_iter
+    free = settings.init == "auto" and settings.solver == "auto" and len(outcome.trials) > 1
+    n_starts = STARTS.number if free and STARTS.number * settings.max_iter <= most else 1
     return Chosen(
         candidate,
         n_iter,
@@ -77,7 +82,14 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
         cost,
         n_starts=n_starts,
         fits=outcome.fits,
+        linear=_linear(outcome),
     )
+
+
+def _linear(outcome: Outcome) -> Measured | None:
+    """The best candidate of the linear family, unless it won."""
+    found = (one.best for one in outcome.runners if one.family.name == "linear")
+    return next((one for one in found if one is not outcome.winner), None)
 
 
 def _lifts(task: Task, log: Log) -> tuple[str, ...]:

@@ -68,10 +68,23 @@ class Starts(NamedTuple):
 # test loss too (decision 56). A start that is lower by rounding found the same optimum.
 STARTS = Starts(number=3, worth_it=1e-4)
 
-# The race may count this many operations for each cell and class of its largest rung ...
-OPERATIONS_PER_CELL = 150_000
-# ... and at most this many in all (about 20 s of one core for "readable"), by preset.
-MOST_OPERATIONS = {"readable": 2e10, "accurate": 8e10, "fast": 2e10}
+
+class Operations(NamedTuple):
+    """What a race may count: for each cell and class of its largest rung, and at most in all, by
+    preset. A share of that is kept for the finals."""
+
+    per_cell: int
+    most: dict[str, float]
+    for_finals: float
+
+
+# 2e10 operations are about 20 s of one core. The finals decide between the families: walks along
+# the axes must not leave them without a budget.
+OPERATIONS = Operations(
+    per_cell=150_000,
+    most={"readable": 2e10, "accurate": 8e10, "fast": 1e10},
+    for_finals=1 / 3,
+)
 
 # --- where the axes start and end ---
 
@@ -111,6 +124,10 @@ class Calm(NamedTuple):
 # The largest tolerance whose validation loss is within 0.1 % of the smallest: people read the
 # curves, and calm ones are better on new rows too.
 CALM = Calm((0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 0.001)
+
+# How many times the plane of the linear model may be added to the planes of the winner. More than
+# none only where that is better by ``ERRORS_TO_DROP`` standard errors.
+SHARES_OF_LINES = (0.25, 0.5, 1.0, 2.0)
 
 # --- ensembles, preset "accurate" only ---
 

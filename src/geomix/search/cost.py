@@ -5,9 +5,10 @@
 with the weights of one plane; 16 stands for the exponentials of pooling a plane, 40 for what L-BFGS
 does with each weight (ten remembered steps).
 
-A budget is proportional to the table: ``OPERATIONS_PER_CELL`` for each cell and class of the
-largest rung, and never more than ``MOST_OPERATIONS``. Where ``n_planes`` is given, every trial has
-that many planes, and so has the budget.
+A budget is proportional to the table: ``OPERATIONS.per_cell`` for each cell and class of the
+largest rung, and never more than ``OPERATIONS.most``. Where ``n_planes`` is given, every trial has
+that many planes, and so has the budget. The final training has a limit of its own, which grows
+with the rows beyond the largest rung.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from dataclasses import dataclass
 from geomix.core.spline import bins_per_side
 from geomix.search.candidates import Candidate
 from geomix.search.constants import (
+    ITERATIONS_OF_FIRST_PLANES,
     ITERATIONS_PER_TRIAL,
-    MOST_OPERATIONS,
-    OPERATIONS_PER_CELL,
+    OPERATIONS,
     ROWS_PER_RUNG,
 )
 from geomix.search.folds import Fold
@@ -33,9 +34,10 @@ SOLVER = 40  # multiplications for each weight of a plane
 
 @dataclass
 class Budget:
-    """What is left of the operations that a race may count."""
+    """What is left of the operations that a race may count, and what is kept for its finals."""
 
     left: float
+    for_finals: float = 0.0
 
     def allows(self, operations: float) -> bool:
         return operations <= self.left
@@ -43,11 +45,24 @@ class Budget:
     def spend(self, operations: float) -> None:
         self.left -= operations
 
+    def open_finals(self) -> None:
+        """Let the finals use what was kept for them, and what the rungs have left."""
+        self.left, self.for_finals = self.left + self.for_finals, 0.0
+
 
 def budget_for(settings: Settings, folds: Folds) -> Budget:
     cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * folds.task.rows.X.shape[1]
-    wanted = OPERATIONS_PER_CELL * cells * _planes_given(settings, folds.task)
-    return Budget(min(wanted, MOST_OPERATIONS[settings.preset]))
+    wanted = OPERATIONS.per_cell * cells * _planes_given(settings, folds.task)
+    total = min(wanted, OPERATIONS.most[settings.preset])
+    kept = OPERATIONS.for_finals * total if folds.has_finals else 0.0
+    return Budget(total - kept, kept)
+
+
+def most_final_iterations(settings: Settings, folds: Folds, operations: float) -> int:
+    """Iterations that the final training may take, where those of a trial cost ``operations``."""
+    most = OPERATIONS.most[settings.preset] * max(1.0, folds.n_train / ROWS_PER_RUNG[-1])
+    affordable = int(ITERATIONS_PER_TRIAL * most / operations)
+    return max(affordable, ITERATIONS_OF_FIRST_PLANES)
 
 
 def _planes_given(settings: Settings, task: Task) -> int:

@@ -1,10 +1,11 @@
 """From trained planes to those of the model: spare planes go, curves are calmed, T is fitted.
 
-Readable models lose the planes that a class does not need (``training/spare_planes.py``) and the
-small changes of direction of their curves (``training/calm_curves.py``). How calm, and the
-temperature, are decided on validation rows: by the fits of the winner at the end of the race where
-they were kept. Otherwise the winner is trained once more on five folds, or on the last rung of the
-race where that would take too long.
+Readable models lose the planes that a class does not need (``training/spare_planes.py``), get the
+straight lines that a strong penalty took from them (``training/straight_lines.py``) and lose the
+small changes of direction of their curves (``training/calm_curves.py``). How calm, how much of the
+lines, and the temperature, are decided on validation rows: by the fits of the winner at the end of
+the race where they were kept. Otherwise the winner is trained once more on five folds, or on the
+last rung of the race where that would take too long.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen
 from geomix.search.constants import CALM
 from geomix.search.folds import Fitted, Fold, Watch, train_further, train_on_fold
+from geomix.search.lines import added, has_lines, share_of_lines, train_lines
 from geomix.search.parallel import in_order, n_threads
 from geomix.search.splits import Folds
 from geomix.training.calm_curves import calmed
@@ -47,32 +49,41 @@ class Finish:
 
     temperature: float
     tolerance: float = 0.0
+    share_of_lines: float = 0.0
 
 
 def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
-    """Temperature and calmness, before the final training."""
+    """Temperature, calmness and the share of the linear model, before the final training."""
     settings = folds.task.settings
     is_read = is_to_be_read(chosen.candidate, settings)
     # Rows held out of an ensemble's members, or of the final training, set the temperature later.
     is_later = bool(folds.members(chosen.candidate)) or folds.task.holds_out_for_calibration
     if not chosen.is_measured or (is_later and not is_read):
         return Finish(chosen.temperature)
-    fits = _checked_fits(chosen, folds, watch)
-    if not fits:
+    checked = _checked_fits(chosen, folds, watch)
+    if not checked:
         return Finish(chosen.temperature)
+    fits = [fitted for _, fitted in checked]
     y = np.concatenate([fit.valid.y for fit in fits if fit.valid is not None])
     weight = np.concatenate([fit.valid.weight for fit in fits if fit.valid is not None])
+    share = 0.0
+    if has_lines(chosen, settings):
+        lines = [train_lines(chosen, fold, settings, "choose") for fold, _ in checked]
+        share = share_of_lines(fits, lines, y, weight, settings)
+        if share:
+            fits = [added(fit, line, share) for fit, line in zip(fits, lines, strict=True)]
     plain = _calibrated(fits, 0.0, y, weight, settings)
-    if not is_read:
-        return plain[0]
-    return _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
+    found = plain[0]
+    if is_read:
+        found = _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
+    return replace(found, share_of_lines=share)
 
 
 def _monotone_columns(folds: Folds) -> frozenset[int]:
     return frozenset(one.column for one in folds.task.directions)
 
 
-def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[Fitted]:
+def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[tuple[Fold, Fitted]]:
     """The winner as it would be finished, trained without the rows that validate it."""
     settings = folds.task.settings
     kept = chosen.fits
@@ -86,7 +97,7 @@ def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[Fit
 
         kept = list(zip(check, in_order(train, check, threads), strict=True))
     return [
-        _pruned(fitted, chosen.for_rows(fold.n_train), fold, settings, "choose")
+        (fold, _pruned(fitted, chosen.for_rows(fold.n_train), fold, settings, "choose"))
         for fold, fitted in kept
     ]
 
@@ -155,6 +166,13 @@ def finish(
         gone = members.fits[0].trained.planes.n_planes - fitted.trained.planes.n_planes
         if gone:
             log.notes.append(f"{gone} planes were removed: idle, or copies of another plane.")
+    if decided.share_of_lines:
+        line = train_lines(chosen, folds.final, settings, "fit")
+        fitted = added(fitted, line, decided.share_of_lines)
+        log.notes.append(
+            f"{decided.share_of_lines:g} times the plane of the linear model was added to the "
+            "planes of each class."
+        )
     planes = fitted.features.expanded(fitted.trained.planes)
     if decided.tolerance > 0.0:
         planes = calmed(planes, fitted.train, decided.tolerance, _monotone_columns(folds))

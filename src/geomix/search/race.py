@@ -18,6 +18,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import (
     ERRORS_TO_DROP,
@@ -115,14 +117,18 @@ class Race:
         self._drop_what_is_behind()
 
     def run_finals(self, rungs: Rungs) -> None:
-        """Compare the families that are left on several folds, where the budget has room for that:
-        the best of many candidates on one split is partly lucky."""
+        """Compare the families that are left on several folds: the best of many candidates on one
+        split is partly lucky. Where the budget has no room for all, the best of them."""
         left = [one for one in self.runners if one.best in self.known.values() and not one.is_out]
         folds = rungs.finals if len(left) > 1 else []
         if not folds:
             return
-        if not self.budget.allows(sum(operations(m.best.candidate, folds) for m in left if m.best)):
+        self.budget.open_finals()
+        left, others = self._affordable(left, folds)
+        if len(left) < 2:
             return
+        for runner in others:
+            runner.verdict = "left out of the finals, over budget"
         before = self.known, [one.best for one in left]
         self.rung, self.folds, self.known = len(rungs), folds, {}
         try:
@@ -143,6 +149,16 @@ class Race:
             if runner.best in self.known.values() and not runner.is_out:
                 for axis in runner.family.last:
                     self._walk(axis, runner)
+
+    def _affordable(
+        self, left: list[Runner], folds: list[Fold]
+    ) -> tuple[list[Runner], list[Runner]]:
+        """The best families, whose finals the budget has room for, and the others."""
+        costs = {id(one): operations(one.best.candidate, folds) for one in left if one.best}
+        by_loss = sorted(left, key=lambda one: one.best.loss if one.best else np.inf)
+        spent = np.cumsum([costs[id(one)] for one in by_loss])
+        found = [one for one, cost in zip(by_loss, spent, strict=True) if self.budget.allows(cost)]
+        return [one for one in left if one in found], [one for one in left if one not in found]
 
     def _advance(self, runner: Runner) -> None:
         """Walk along the family's axes, from its best on the last rung or from its start."""

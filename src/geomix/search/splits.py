@@ -20,7 +20,7 @@ from geomix.search.constants import (
     ENSEMBLE,
     FEWEST_ROWS_TO_HOLD_OUT,
     FOLDS_UP_TO,
-    MOST_OPERATIONS,
+    OPERATIONS,
     ROWS_PER_RUNG,
 )
 from geomix.search.folds import Fold
@@ -210,9 +210,9 @@ class Folds:
             return 0
         if len(self.splits) > 1:
             return len(self.splits)
-        most = MOST_OPERATIONS[task.settings.preset] / 20.0
-        is_expensive = len(self.finals) * operations > most
-        return 1 if is_expensive else max(len(self.finals), 1)
+        most = OPERATIONS.most[task.settings.preset] / 20.0
+        n_finals = min(FOLDS_UP_TO.values()) if self.has_finals else 1
+        return 1 if n_finals * operations > most else n_finals
 
     def to_check(self, operations: float) -> list[Fold]:
         """The folds on which the winner is trained again, where its fits were not kept."""
@@ -221,12 +221,18 @@ class Folds:
             return self.cross_validation(n_folds)
         return self.finals if n_folds > 1 else [self.sample(ROWS_PER_RUNG[-1])][:n_folds]
 
+    @property
+    def has_finals(self) -> bool:
+        """Whether a race ends with a comparison on folds."""
+        task = self.task
+        return len(self.splits) == 1 and task.refit and len(task.rows) <= ROWS_PER_RUNG[-1]
+
     @cached_property
     def finals(self) -> list[Fold]:
         """Folds that compare the families at the end of a race on a single split; none where
         rows are many, or where every rung has folds."""
         task = self.task
-        if len(self.splits) != 1 or not task.refit or len(task.rows) > ROWS_PER_RUNG[-1]:
+        if not self.has_finals:
             return []
         splits = stratified_folds(
             task.rows.y, min(FOLDS_UP_TO.values()), stream(task.seed, "check")

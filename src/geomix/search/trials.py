@@ -102,9 +102,9 @@ def measure(
         fits.append(fitted)
         S = np.vstack([S, fits[-1].held_out_scores(settings.sharpness)])
         n = len(S)
-        temperature, losses = _row_losses(S, y[:n], weight[:n], settings)
+        temperature, losses = losses_of(S, y[:n], weight[:n], settings)
         if rival is not None and FEWEST_ROWS_TO_HOLD_OUT <= n < len(y):
-            excess = _excess(losses, rival.row_losses[:n], weight[:n])
+            excess = excess_of(losses, rival.row_losses[:n], weight[:n])
             if not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * rival.loss):
                 losses = np.concatenate([losses, rival.row_losses[n:] + excess.mean])
                 break
@@ -148,7 +148,7 @@ def most_iterations(candidate: Candidate, settings: Settings, *, is_last_rung: b
     return min(settings.max_iter, ITERATIONS_PER_TRIAL)
 
 
-def _row_losses(
+def losses_of(
     S: FloatArray, y: IntArray, weight: FloatArray, settings: Settings
 ) -> tuple[float, FloatArray]:
     """Temperature of the validation rows' class scores, and each row's loss with it."""
@@ -171,10 +171,10 @@ def paired(one: Measured, other: Measured) -> Excess:
     """How much worse ``one`` is than ``other``, on the validation rows that both were measured
     on: rows that were filled in have no noise of their own."""
     n = min(len(m.row_losses) if m.n_measured is None else m.n_measured for m in (one, other))
-    return _excess(one.row_losses[:n], other.row_losses[:n], one.row_weights[:n])
+    return excess_of(one.row_losses[:n], other.row_losses[:n], one.row_weights[:n])
 
 
-def _excess(losses: FloatArray, others: FloatArray, weight: FloatArray) -> Excess:
+def excess_of(losses: FloatArray, others: FloatArray, weight: FloatArray) -> Excess:
     share, excess = weight / weight.sum(), losses - others
     mean = float(share @ excess)
     return Excess(mean, float(np.sqrt(share**2 @ (excess - mean) ** 2)))

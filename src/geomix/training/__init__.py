@@ -21,6 +21,7 @@ deadline             the time that is left
 random_streams       one random generator for each named step
     interactions           which pairs of columns interact
     spare_planes           idle planes and copies, removed
+    straight_lines         the plane of a linear model, as curves
     calm_curves            curves without small changes of direction
     choice                 the choice of a fit as a table
 """
