@@ -107,10 +107,10 @@ def distances(model: Any, before: pd.DataFrame, after: pd.DataFrame) -> Any:
 
 def ours(clf: Any, X: pd.DataFrame, **options: Any) -> tuple[list[Any], list[float], list[Any]]:
     model = clf.model_
-    model.counterfactual(X.iloc[0], **options)
+    model.counterfactual(X.iloc[[0]], **options)
     rows, seconds, found = [], [], []
     for i in range(len(X)):
-        row = X.iloc[i].to_dict()
+        row = X.iloc[[i]]
         start = time.process_time()
         one = model.counterfactual(row, **options)
         seconds.append(time.process_time() - start)

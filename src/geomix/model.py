@@ -327,12 +327,12 @@ class GeometricMixture:
         immutable, increase_only, decrease_only : columns by name or position
         ranges : (lowest, highest) of a number, or the allowed levels of a category, by column
         norm : "l2" or "l1"
-        sparse : most columns that change; None: any number, for the nearest row. "auto": up to
-            three columns, if that is at most 1.5 times as far as the nearest row
+        sparse : most columns that change; None: any number, for the nearest row. "auto": at most
+            three columns, or else the fewest, whose row is at most 4 times as far as the nearest
         scale : one unit of change of a number, by column; its standard deviation otherwise
         costs : factors of the cost of a change, by column
         steps : step of a number's changes, by column; None: continuous. Otherwise learnt from rows
-            ``X``, or from the knots of a spline lift: integers stay integers
+            ``X``, from the knots of a spline lift or from the row's types: integers stay integers
         probability : least probability of the target
         """
         from geomix.geometry.counterfactual import counterfactual

@@ -69,7 +69,7 @@ def add(commands: Any) -> None:
         "--sparse",
         type=int,
         metavar="N",
-        help="change at most N columns (default: 3, unless that is more than 4 times as far)",
+        help="change at most N columns (default: 3, or as many as a short distance needs)",
     )
     parser.add_argument(
         "--probability", type=float, metavar="P", help="least probability of the wanted class"
