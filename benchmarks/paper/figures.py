@@ -99,7 +99,7 @@ def draw_responsibilities(ax: Any, fit: Fit) -> None:
         bars = ax.bar(x, means, 0.8, color=look.plane_shades(code, end - first))
         ax.bar_label(bars, [look.percent(mean) for mean in means], fontsize=8, color=look.INK)
         ticks.extend(x)
-        names.extend(f"plane {plane}" for plane in range(end - first))
+        names.extend(f"plane {plane}" for plane in range(1, end - first + 1))
         ax.text(
             x.mean(),
             1.02,

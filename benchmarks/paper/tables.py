@@ -357,7 +357,7 @@ def saliency_table(results: Results, dataset: str = "wdbc") -> Table:
             code, number = plane.split(" ")
             words = ", ".join(f"{weight:+.2f} {names[one]}" for one, weight in weights.items())
             cells = (Cell(share, percent=True, digits=0), Cell(words=words))
-            rows.append((f"{known.classes[int(code)]}, plane {number}", cells))
+            rows.append((f"{known.classes[int(code)]}, plane {int(number) + 1}", cells))
     note = (
         f"geomix linear, seed {DETAIL_SEED}: the five columns with the largest weight per standard "
         "deviation, with sign, of every plane that answers for a test row of its class."
