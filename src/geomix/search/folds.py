@@ -213,8 +213,8 @@ class Fitted:
     def is_small(self) -> bool:
         """Whether the features take so little memory that they can be kept with the planes."""
         X = self.features.rows.X
-        n_rows, n_columns = (X.codes if isinstance(X, Binned) else X).shape
-        return bool(n_rows * n_columns <= MOST_NUMBERS_TO_KEEP)
+        stored, each = (X.codes, X.codes.itemsize) if isinstance(X, Binned) else (X, 8)
+        return bool(stored.shape[0] * stored.shape[1] * each <= 8 * MOST_NUMBERS_TO_KEEP)
 
     def unpack(self) -> None:
         """Free the packed rows of a fit that is kept."""
