@@ -39,7 +39,7 @@ class FreeBlocks {
 
   private:
     static constexpr std::size_t SMALLEST = std::size_t(1) << 16;
-    static constexpr std::size_t MOST_BYTES = std::size_t(1) << 23, MOST_BLOCKS = 8;
+    static constexpr std::size_t MOST_BYTES = std::size_t(1) << 22, MOST_BLOCKS = 8;
 
     struct Block {
         void* at;
