@@ -106,5 +106,7 @@ def test_the_defaults_keep_every_law_whatever_they_choose(name, preset, request,
     np.testing.assert_allclose(reversed_labels, expected, rtol=0, atol=1e-15)
     by_weight = probabilities(X, y, weight), probabilities(X, y, 3.7 * weight)
     assert np.array_equal(*by_weight)
-    # Some columns of wdbc spread over 0.003: plus 100, they keep eleven of their digits.
-    np.testing.assert_allclose(probabilities(moved, y), expected, rtol=0, atol=1e-3)
+    # Some columns of wdbc spread over 0.003: plus 100, they keep eleven of their digits. A kernel's
+    # training ends early, at an iteration that rounding can move by one.
+    lost = {"readable": 1e-3, "accurate": 1e-2}[preset]
+    np.testing.assert_allclose(probabilities(moved, y), expected, rtol=0, atol=lost)
