@@ -312,7 +312,7 @@ def test_families_follow_lifts_and_presets():
 
 
 def test_a_family_over_the_budget_is_skipped_and_named(boxes, monkeypatch):
-    monkeypatch.setattr(cost, "OPERATIONS", cost.OPERATIONS._replace(per_cell=2250))
+    monkeypatch.setattr(cost, "OPERATIONS", cost.OPERATIONS._replace(per_cell={"readable": 2250}))
     clf = GeometricMixtureClassifier(random_state=0).fit(*boxes)
     start, end = "Not tried: ", ", over budget."
     notes = clf.history_.notes
@@ -323,7 +323,7 @@ def test_a_family_over_the_budget_is_skipped_and_named(boxes, monkeypatch):
 
 
 def test_a_budget_that_allows_nothing_still_gives_a_model(boxes, monkeypatch):
-    monkeypatch.setattr(cost, "OPERATIONS", cost.OPERATIONS._replace(per_cell=0))
+    monkeypatch.setattr(cost, "OPERATIONS", cost.OPERATIONS._replace(per_cell={"readable": 0}))
     clf = GeometricMixtureClassifier(random_state=0).fit(*boxes)
     assert len(clf.history_.trials) == 1
 

@@ -52,7 +52,7 @@ class Budget:
 
 def budget_for(settings: Settings, folds: Folds) -> Budget:
     cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * folds.task.rows.X.shape[1]
-    wanted = OPERATIONS.per_cell * cells * _planes_given(settings, folds.task)
+    wanted = OPERATIONS.per_cell[settings.preset] * cells * _planes_given(settings, folds.task)
     total = min(wanted, OPERATIONS.most[settings.preset])
     kept = OPERATIONS.for_finals * total if folds.has_finals else 0.0
     return Budget(total - kept, kept)

@@ -21,8 +21,8 @@ from geomix.training.straight_lines import as_curves, with_lines
 
 
 def has_lines(chosen: Chosen, settings: Settings) -> bool:
-    """Whether a linear model can be added: one was measured beside a winner that is to be read."""
-    return chosen.linear is not None and settings.preset != "accurate" and settings.calibrate
+    """Whether a linear model can be added: one was measured, and the winner is no kernel."""
+    return chosen.linear is not None and settings.calibrate and chosen.candidate.lift != "fourier"
 
 
 def train_lines(chosen: Chosen, fold: Fold, settings: Settings, phase: str) -> Fitted:
