@@ -178,16 +178,15 @@ class _Bounds:
         rivals = np.argsort(margins, kind="stable")[:MOST_RIVALS]
         self.rivals = rivals[np.isfinite(margins[rivals])]
         A = form.planes.pooled(Z[None, :], form.sharpness)[1][0]
+        self.own = form.planes.class_of == aim.target
         self.tangents = A * (form.planes.class_of == self.rivals[:, None])
         need = aim.lead - margins[self.rivals]
         n_variants = self._gains(options[0].F[:1]).shape[2]
         self.need = np.repeat((need - ROUNDING * (1.0 + np.abs(need)))[:, None], n_variants, axis=1)
-        self.order = np.argsort(
-            [-float(self._gains(_alone(form, row, one))[:, 0].max()) for one in options],
-            kind="stable",
-        )
+        alone = self._gains_of([_alone(form, row, one) for one in options])
+        self.order = np.argsort([-float(gain[:, 0].max()) for gain in alone], kind="stable")
         self.options, self.cells, self.pairs = _linked([options[i] for i in self.order], form, row)
-        self.gains = [self._gains(one.F) for one in self.options]
+        self.gains = self._gains_of([one.F for one in self.options])
         self.pair_gains = [self._pair_gains(one) for one in self.pairs]
         self._eliminate()
         n = len(options)
@@ -200,12 +199,16 @@ class _Bounds:
 
     def _gains(self, F: FloatArray) -> FloatArray:
         """(n, P) -> (n, R, M) upper bounds of the gain over each rival by each plane."""
-        planes = self.form.planes
-        own = planes.class_of == self.target
+        planes, own = self.form.planes, self.own
         lost = F @ self.tangents.T
         if planes.n_members == 1 and own.sum() <= MOST_VARIANTS:
             return F[:, None, own] - lost[:, :, None]
         return (member_extreme(planes, F, self.target, largest=True)[:, None] - lost)[:, :, None]
+
+    def _gains_of(self, each: list[FloatArray]) -> list[FloatArray]:
+        """The gains of each column's options, in one product."""
+        ends = np.cumsum([len(F) for F in each])
+        return np.split(self._gains(np.concatenate(each)), ends[:-1])
 
     def _pair_gains(self, pair: _Pair) -> FloatArray:
         n, m, n_planes = pair.F.shape

@@ -155,14 +155,14 @@ def _searched(
     rows: list[FloatArray] = []
     is_exact = False
     if task.is_discrete and task.effort is not EASY:
-        row, is_exact = _chosen(task, task.options, code, most_changes, limit)
+        row, is_exact = _chosen(task, task.options_for(code), code, most_changes, limit)
         rows += [] if row is None else [row]
     if not is_exact:
         # Bounds prune more if a distance is known to be enough.
         near = _by_columns(task, moves, code, most_changes, limit)
         rows += [tightened(task, row, code) for row in near]
         limit = min([limit, *map(task.distance, rows)])
-        row, is_exact = _chosen(task, task.options, code, most_changes, limit)
+        row, is_exact = _chosen(task, task.options_for(code), code, most_changes, limit)
         if row is not None and not task.is_discrete:
             row = refined_row(task, row, code)
         rows += [] if row is None else [row]
@@ -187,6 +187,7 @@ def _searched_by_reach(
 
     Bounds are tight where columns have few cells to move to, and few values need no thinning.
     """
+    assert task.form is not None
     rows: list[FloatArray] = []
     is_exact, is_complete, r = False, False, WIDER * max(bound, NEAREST)
     while not rows and r / WIDER < min(limit, task.farthest):
@@ -194,7 +195,8 @@ def _searched_by_reach(
         options = task.options_within(r) if np.isfinite(r) else task.options
         row, is_exact = None, True
         if all(map(len, options)):
-            row, is_exact = _chosen(task, options, code, most_changes, r)
+            some = [undominated(one, task.form.planes, code) for one in options]
+            row, is_exact = _chosen(task, some, code, most_changes, r)
         is_complete = all(one.is_complete for one in options)
         rows += [] if row is None else [row]
         r = WIDER * r
@@ -267,7 +269,8 @@ def _answer(
 def _chosen(
     task: Task, options: Any, code: int, most_changes: Any, limit: float
 ) -> tuple[FloatArray | None, bool]:
-    """The cheapest combination of options, and whether that is proved."""
+    """The cheapest combination of options, of which none dominates another, and whether that is
+    proved."""
     assert task.form is not None
     most_cost = limit**task.norm * (1.0 + 1e-9)
     options = affordable(options, most_cost)
@@ -275,12 +278,11 @@ def _chosen(
         return None, True
     if most_changes is not None and not task.is_discrete:
         options = promising(options, task.form.planes, code, task.norm, MOST_COLUMNS)
-    kept = [undominated(one, task.form.planes, code) for one in options]
     is_exact = True
     base = task.leads[0] - LEADS[0]
     for lead in LEADS:
         choice = cheapest_choice(
-            kept,
+            options,
             task.form,
             task.row,
             Aim(code, base + lead),
@@ -294,7 +296,7 @@ def _chosen(
         if choice.picked is None:
             return None, is_exact
         row = task.row.copy()
-        for one, at in zip(kept, choice.picked, strict=True):
+        for one, at in zip(options, choice.picked, strict=True):
             row[one.column] = one.values[at]
         if task.is_valid(row[None, :], code)[0]:
             return row, is_exact

@@ -153,7 +153,10 @@ def _points(shape: NumberShape, x: float, low: float, high: float, most: int) ->
 
 def affordable(options: list[Options], most_cost: float) -> list[Options]:
     """Without options that cost more, and without columns that then stay as they are."""
-    made = [one.take(np.flatnonzero(one.cost <= most_cost)) for one in options]
+    made = [
+        one if not (one.cost > most_cost).any() else one.take(np.flatnonzero(one.cost <= most_cost))
+        for one in options
+    ]
     return [one for one in made if len(one) != 1 or one.cost[0] > 0.0]
 
 

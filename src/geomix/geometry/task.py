@@ -10,7 +10,7 @@ import numpy as np
 from geomix.arrays import BoolArray, FloatArray
 from geomix.explain.additive_form import Additive
 from geomix.geometry.constraints import Constraints
-from geomix.geometry.options import Options, column_options
+from geomix.geometry.options import Options, column_options, undominated
 from geomix.model import GeometricMixture
 
 LEADS = (1e-9, 1e-7, 1e-5, 1e-3)  # of a score: larger ones where rounding exceeds the smaller
@@ -45,6 +45,18 @@ class Task:
         assert self.form is not None
         n_values = self.effort.n_values
         return column_options(self.form, self.row, self.free, self.norm, n_values)
+
+    def options_for(self, code: int) -> list[Options]:
+        """The options that no cheaper one dominates on the way to a class, made once for it."""
+        if code not in self._undominated:
+            assert self.form is not None
+            planes = self.form.planes
+            self._undominated[code] = [undominated(one, planes, code) for one in self.options]
+        return self._undominated[code]
+
+    @cached_property
+    def _undominated(self) -> dict[int, list[Options]]:
+        return {}
 
     @cached_property
     def plane_scores(self) -> FloatArray:
@@ -131,10 +143,11 @@ class Task:
         return 0 if row is None else int((self.distances_by_column(row) > 0.0).sum())
 
     def _costs(self, rows: FloatArray) -> FloatArray:
-        costs = np.zeros(rows.shape)
-        for j, x in enumerate(self.row.tolist()):
-            if not np.isnan(x):
-                costs[:, j] = self.free.change_cost(j, rows[:, j], x)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            costs = np.abs(rows - self.row) / self.free.scale
+        levels = list(self.free.levels)
+        costs[:, levels] = (rows[:, levels] != self.row[levels]) * self.free.level_cost[levels]
+        costs[:, np.isnan(self.row)] = 0.0
         return costs
 
 
