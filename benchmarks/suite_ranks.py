@@ -110,14 +110,15 @@ def verdict(ours: list[float], theirs: list[float], larger_is_better: bool) -> i
 
 
 def duel(ground: Ground, ours: str, theirs: str, metric: str) -> tuple[int, int, int]:
-    """Tables won, tied and lost."""
+    """Tables won, tied and lost, over the seeds that both were measured on."""
+    both = common_ground(ground.results, [ours, theirs])
     found = [
         verdict(
-            ground.figures(table, ours, metric),
-            ground.figures(table, theirs, metric),
+            both.figures(table, ours, metric),
+            both.figures(table, theirs, metric),
             LARGER_IS_BETTER[metric],
         )
-        for table in ground.tables
+        for table in both.tables
     ]
     return found.count(1), found.count(0), found.count(-1)
 
