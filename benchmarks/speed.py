@@ -492,6 +492,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Speed and memory, beside peers.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with adult.parquet")
+    parser.add_argument("--output", type=Path, help=f"default: {RESULTS.name}, of all parts")
     given = parser.parse_args()
     wanted, runs = given.parts or list(PARTS), PARTS | {"frames": lambda: frames(given.data)}
     if unknown := set(wanted) - set(PARTS):
@@ -503,9 +504,10 @@ def main() -> None:
         found = _guarded(name, runs[name])
         print(*found, f"({name}: {time.perf_counter() - start:.0f} s)\n", sep="\n", flush=True)
         parts += found
-    if set(wanted) == set(PARTS):
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text("\n".join(parts))
+    output = given.output or (RESULTS if set(wanted) == set(PARTS) else None)
+    if output is not None:
+        output.parent.mkdir(exist_ok=True)
+        output.write_text("\n".join(parts))
 
 
 if __name__ == "__main__":
