@@ -343,6 +343,7 @@ def test_a_final_training_over_the_budget_has_fewer_iterations(boxes, monkeypatc
     monkeypatch.setattr(cost, "OPERATIONS", few)
     clf = GeometricMixtureClassifier(preset="fast", random_state=0).fit(*boxes)
     assert clf.history_.n_iter <= cost.ITERATIONS_OF_FIRST_PLANES
+    assert any("over the budget of preset='fast'" in note for note in clf.history_.notes)
 
 
 def test_costs_are_counted_and_so_the_same_on_every_run(boxes):

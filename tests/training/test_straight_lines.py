@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from geomix import GeometricMixtureClassifier
+from geomix.core.planes import Planes
 from geomix.training.straight_lines import as_curves, with_lines
 
 
@@ -50,14 +51,20 @@ def test_a_linear_plane_as_curves_has_the_same_scores(models):
     np.testing.assert_allclose(lift(rows) @ written.weights.T + written.biases, expected, atol=1e-5)
 
 
-def test_lines_are_added_to_every_plane_of_a_class(models):
-    _, linear, curves = models
-    lift = curves.model_.feature_map.lift
-    lines = as_curves(linear.model_.planes, linear.model_.feature_map, lift)
-    both = with_lines(curves.model_.planes, lines, 0.5)
-    np.testing.assert_allclose(
-        both.weights, curves.model_.planes.weights + 0.5 * lines.weights, rtol=1e-12
-    )
+def test_lines_are_added_to_every_plane_of_a_class():
+    starts = np.array([0, 2, 3])
+    planes = Planes(np.zeros((3, 1)), np.zeros(3), starts)
+    lines = Planes(np.array([[1.0], [2.0]]), np.array([3.0, 4.0]), np.array([0, 1, 2]))
+    both = with_lines(planes, lines, 0.5)
+    np.testing.assert_array_equal(both.weights, [[0.5], [0.5], [1.0]])
+    np.testing.assert_array_equal(both.biases, [1.5, 1.5, 2.0])
+
+
+def test_planes_that_a_user_counts_get_no_lines():
+    """The linear model has several planes per class then, and no line of its own."""
+    X, y = correlated_columns(400)
+    clf = GeometricMixtureClassifier(2, max_interactions=0, random_state=0).fit(X, y)
+    assert not any("linear model was added" in note for note in clf.history_.notes)
 
 
 def one_plane(**params):

@@ -26,8 +26,8 @@ class Chosen:
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
     held out;  n_starts : random starts of the final training;  fits : of the last comparison, each
-    with its fold, where they were kept;  linear : the best linear model of the race, where it is
-    another one.
+    with its fold, where they were kept;  linear : the linear model that the winner was compared
+    with at the end, if any.
     """
 
     candidate: Candidate
@@ -57,10 +57,10 @@ def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | Non
     rungs = Rungs(folds, is_decided=_is_decided(task, lifts))
     outcome = run_race(rungs, settings, watch, lifts, budget_for(settings, folds), deadline)
     _record(outcome, log)
-    return _chosen(outcome, folds)
+    return _chosen(outcome, folds, log)
 
 
-def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
+def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
     task, settings, winner = folds.task, folds.task.settings, outcome.winner
     # Without early stopping a trial ends by converging, which does not limit the final training,
     # or at its limit, which does: that is the model that was measured.
@@ -71,7 +71,12 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
         candidate = candidate.for_rows(folds.n_train, winner.n_rows)
     cost = operations(candidate, [folds.final])
     most = most_final_iterations(settings, folds, cost)
-    n_iter = most if n_iter is None and most < settings.max_iter else n_iter
+    if n_iter is None and most < settings.max_iter:
+        n_iter = most
+        log.notes.append(
+            f"The final training has at most {most} iterations: more are over the budget of "
+            f"preset={settings.preset!r}."
+        )
     free = settings.init == "auto" and settings.solver == "auto" and len(outcome.trials) > 1
     n_starts = STARTS.number if free and STARTS.number * settings.max_iter <= most else 1
     return Chosen(
@@ -87,9 +92,11 @@ def _chosen(outcome: Outcome, folds: Folds) -> Chosen:
 
 
 def _linear(outcome: Outcome) -> Measured | None:
-    """The best candidate of the linear family, unless it won."""
-    found = (one.best for one in outcome.runners if one.family.name == "linear")
-    return next((one for one in found if one is not outcome.winner), None)
+    """The linear model of one plane per class, if it was in the race to the end and did not win."""
+    for one in outcome.finalists:
+        if one.candidate.lift == "linear" and one.candidate.n_planes == 1:
+            return None if one is outcome.winner else one
+    return None
 
 
 def _lifts(task: Task, log: Log) -> tuple[str, ...]:

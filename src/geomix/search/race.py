@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
+from itertools import accumulate
 
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import (
@@ -66,7 +65,8 @@ class Tried:
 class Outcome:
     """The winner, the best of every family, every trial in order, and why the race ended.
 
-    fits : of the winner, each with its fold; none where they were not kept.
+    fits : of the winner, each with its fold; none where they were not kept;  finalists : the best
+    of every family that was in the race to the end, simple ones first.
     """
 
     winner: Measured
@@ -75,6 +75,7 @@ class Outcome:
     trials: list[Tried]
     ended: str = ""
     fits: Sequence[tuple[Fold, Fitted]] = ()
+    finalists: Sequence[Measured] = ()
 
 
 class RaceIsOver(Exception):
@@ -124,11 +125,13 @@ class Race:
         if not folds:
             return
         self.budget.open_finals()
-        left, others = self._affordable(left, folds)
-        if len(left) < 2:
+        compared = self._affordable(left, folds)
+        if len(compared) < 2:
             return
-        for runner in others:
-            runner.verdict = "left out of the finals, over budget"
+        for runner in left:
+            if runner not in compared:
+                runner.verdict = "left out of the finals, over budget"
+        left = compared
         before = self.known, [one.best for one in left]
         self.rung, self.folds, self.known = len(rungs), folds, {}
         try:
@@ -150,15 +153,12 @@ class Race:
                 for axis in runner.family.last:
                     self._walk(axis, runner)
 
-    def _affordable(
-        self, left: list[Runner], folds: list[Fold]
-    ) -> tuple[list[Runner], list[Runner]]:
-        """The best families, whose finals the budget has room for, and the others."""
-        costs = {id(one): operations(one.best.candidate, folds) for one in left if one.best}
-        by_loss = sorted(left, key=lambda one: one.best.loss if one.best else np.inf)
-        spent = np.cumsum([costs[id(one)] for one in by_loss])
-        found = [one for one, cost in zip(by_loss, spent, strict=True) if self.budget.allows(cost)]
-        return [one for one in left if one in found], [one for one in left if one not in found]
+    def _affordable(self, left: list[Runner], folds: list[Fold]) -> list[Runner]:
+        """The best families whose finals the budget has room for, in the order of the race."""
+        bests = sorted((one.best for one in left if one.best is not None), key=lambda m: m.loss)
+        spent = accumulate(operations(one.candidate, folds) for one in bests)
+        found = {one for one, cost in zip(bests, spent, strict=True) if self.budget.allows(cost)}
+        return [one for one in left if one.best in found]
 
     def _advance(self, runner: Runner) -> None:
         """Walk along the family's axes, from its best on the last rung or from its start."""
@@ -323,10 +323,8 @@ def _outcome(race: Race, ended: str) -> Outcome:
     finalists = finalists or [
         one for one in race.runners if one.best is not None and one.verdict in ("", OVER_BUDGET)
     ]
-    winner = simplest_level_with_best(
-        [runner.best for runner in finalists if runner.best is not None],
-        WORTH_IT[race.settings.preset],
-    )
+    bests = [runner.best for runner in finalists if runner.best is not None]
+    winner = simplest_level_with_best(bests, WORTH_IT[race.settings.preset])
     won = next(runner for runner in finalists if runner.best is winner)
     won.verdict = "chosen"
     for runner in finalists:
@@ -335,7 +333,7 @@ def _outcome(race: Race, ended: str) -> Outcome:
             side = "behind" if excess.mean >= 0.0 else "ahead, too little to prefer a richer model"
             runner.verdict = f"{side}: {abs(excess.mean):.4f} ± {excess.error:.4f}"
     fits = race.fits.get(winner, [])
-    return Outcome(winner, won.family.name, race.runners, race.trials, ended, fits)
+    return Outcome(winner, won.family.name, race.runners, race.trials, ended, fits, bests)
 
 
 def simplest_level_with_best(finalists: Sequence[Measured], worth_it: float) -> Measured:
