@@ -41,6 +41,15 @@ class Constraints:
             return np.where(values == x, 0.0, self.level_cost[j])
         return np.abs(values - x) / self.scale[j]
 
+    def change_costs(self, rows: FloatArray, row: FloatArray) -> FloatArray:
+        """(n, n_columns) ``change_cost`` of all columns; 0 where a cell of ``row`` is missing."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            costs: FloatArray = np.abs(rows - row) / self.scale
+        levels = list(self.levels)
+        costs[:, levels] = (rows[:, levels] != row[levels]) * self.level_cost[levels]
+        costs[:, np.isnan(row)] = 0.0
+        return costs
+
     def is_fixed(self, j: int, x: float) -> bool:
         """Whether column j cannot change from x."""
         if j in self.levels:

@@ -130,17 +130,32 @@ def _stepped_column(shape: NumberShape, x: float, free: Constraints) -> dict[str
         a, b = np.append(a, n - 1), np.append(b, len(values) - 1)
     adds = shape(np.append(values, x))
     t = (values - x) / scale
+    one_cell = np.zeros(len(values), dtype=np.intp)
+    return _of_number(values, adds[:-1] - adds[-1], t, (a, b), (t[a], t[b]), one_cell)
+
+
+def _of_number(
+    values: FloatArray,
+    F: FloatArray,
+    t: FloatArray,
+    ends: tuple[IntArray, IntArray],
+    piece: tuple[FloatArray, FloatArray],
+    cell: IntArray,
+) -> dict[str, Any]:
+    """The segments of a number. values, F, t, cell : of its points;  ends : points at both ends of
+    each segment;  piece : t at both ends of the linear piece that contains it."""
+    a, b = ends
     return {
         "values": values,
-        "F": adds[:-1] - adds[-1],
+        "F": F,
         "at_a": a,
         "at_b": b,
         "t_a": t[a],
         "t_b": t[b],
         "c0": np.zeros(len(a)),
-        "cell_low": t[a],
-        "cell_high": t[b],
-        "cell": np.zeros(len(a), dtype=np.intp),
+        "cell_low": piece[0],
+        "cell_high": piece[1],
+        "cell": cell[a],
     }
 
 
@@ -211,18 +226,7 @@ def _free_column(points: _Points, x: float, scale: float) -> dict[str, Any]:
         # x cuts one linear piece into two segments.
         left, right = int(np.flatnonzero(b == at)[0]), int(np.flatnonzero(a == at)[0])
         high[left], low[right] = t[b[right]], t[a[left]]
-    return {
-        "values": values,
-        "F": F,
-        "at_a": a,
-        "at_b": b,
-        "t_a": t[a],
-        "t_b": t[b],
-        "c0": np.zeros(len(a)),
-        "cell_low": low,
-        "cell_high": high,
-        "cell": cell[a],
-    }
+    return _of_number(values, F, t, (a, b), (low, high), cell)
 
 
 def _column(
@@ -260,18 +264,8 @@ def _column(
     piece = piece + (len(shape.knots) + 1) * cell[a]
     first = np.searchsorted(piece, piece, "left")
     last = np.searchsorted(piece, piece, "right") - 1
-    return {
-        "values": values,
-        "F": adds[:-1] - adds[-1],
-        "at_a": a,
-        "at_b": b,
-        "t_a": t[a],
-        "t_b": t[b],
-        "c0": np.zeros(len(a)),
-        "cell_low": t[a][first],
-        "cell_high": t[b][last],
-        "cell": cell[a],
-    }
+    within = t[a][first], t[b][last]
+    return _of_number(values, adds[:-1] - adds[-1], t, (a, b), within, cell)
 
 
 def _fixed_column(
@@ -281,18 +275,8 @@ def _fixed_column(
     values, t = np.array([value]), np.array([(value - x) / scale])
     at = np.zeros(1, dtype=np.intp)
     adds = shape(np.array([value, x])) if value != x else np.zeros((2, len(shape.outer)))
-    return {
-        "values": values,
-        "F": adds[:1] - adds[1:],
-        "at_a": at,
-        "at_b": at,
-        "t_a": t,
-        "t_b": t,
-        "c0": np.zeros(1),
-        "cell_low": t,
-        "cell_high": t,
-        "cell": at if cells is None else cells.of(values),
-    }
+    cell = at if cells is None else cells.of(values)
+    return _of_number(values, adds[:1] - adds[1:], t, (at, at), (t, t), cell)
 
 
 def _segment_ends(cell: IntArray) -> tuple[IntArray, IntArray]:

@@ -130,25 +130,17 @@ class Task:
 
     def distances(self, rows: FloatArray) -> FloatArray:
         """(n,) between the row and others, as they would be written down."""
-        return np.asarray(np.linalg.norm(self._costs(rows), self.norm, axis=1))
+        return np.asarray(np.linalg.norm(self.free.change_costs(rows, self.row), self.norm, axis=1))
 
     def distance(self, row: FloatArray) -> float:
         return float(self.distances(row[None, :])[0])
 
     def distances_by_column(self, row: FloatArray) -> FloatArray:
         """(n_columns,) cost of each column's change."""
-        return self._costs(row[None, :])[0]
+        return self.free.change_costs(row[None, :], self.row)[0]
 
     def n_changes(self, row: FloatArray | None) -> int:
         return 0 if row is None else int((self.distances_by_column(row) > 0.0).sum())
-
-    def _costs(self, rows: FloatArray) -> FloatArray:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            costs = np.abs(rows - self.row) / self.free.scale
-        levels = list(self.free.levels)
-        costs[:, levels] = (rows[:, levels] != self.row[levels]) * self.free.level_cost[levels]
-        costs[:, np.isnan(self.row)] = 0.0
-        return costs
 
 
 def _has_no_step(x: float, low: float, high: float, step: float | None) -> bool:
