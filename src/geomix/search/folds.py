@@ -13,7 +13,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import FourierLift
 from geomix.core.planes import Planes
-from geomix.core.spline import Binned, SplineLift
+from geomix.core.spline import SplineLift
 from geomix.search.candidates import Candidate
 from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES, STARTS
 from geomix.search.parallel import in_order
@@ -26,7 +26,7 @@ from geomix.training.learnt_lift import learnt_lift
 from geomix.training.loop import train_planes
 from geomix.training.many_classes import affordable
 from geomix.training.monotone import order_of
-from geomix.training.preparation import MOST_NUMBERS_TO_KEEP, Preparation, standardised
+from geomix.training.preparation import Preparation, standardised
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.run import Trained
@@ -211,10 +211,8 @@ class Fitted:
 
     @property
     def is_small(self) -> bool:
-        """Whether the features take so little memory that they can be kept with the planes."""
-        X = self.features.rows.X
-        stored, each = (X.codes, X.codes.itemsize) if isinstance(X, Binned) else (X, 8)
-        return bool(stored.shape[0] * stored.shape[1] * each <= 8 * MOST_NUMBERS_TO_KEEP)
+        """Whether the features can be kept with the planes."""
+        return self.features.is_small
 
     def unpack(self) -> None:
         """Free the packed rows of a fit that is kept."""

@@ -20,6 +20,9 @@ from geomix.core.planes import Planes
 from geomix.core.spline import Binned, SplineLift
 from geomix.training.rows import Rows
 
+# Features of up to this many bytes are kept: for the next candidate of their lift, and with a fit.
+MOST_BYTES_TO_KEEP = 2**24
+
 
 @dataclass(frozen=True, eq=False)
 class Features:
@@ -48,6 +51,13 @@ class Features:
     def units(self) -> FloatArray | None:
         """The factor on each step of a spline lift, or None."""
         return self.rows.X.units if isinstance(self.rows.X, Binned) else None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the rows take so little memory that they can be kept for later."""
+        X = self.rows.X
+        stored, each = (X.codes, X.codes.itemsize) if isinstance(X, Binned) else (X, 8)
+        return bool(stored.shape[0] * stored.shape[1] * each <= MOST_BYTES_TO_KEEP)
 
     def with_units(self, units: FloatArray) -> Features:
         """The same features of a spline lift, its steps in these units."""

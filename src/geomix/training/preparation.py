@@ -25,7 +25,7 @@ from geomix.core.lifts import (
     median_gamma,
     with_rotation,
 )
-from geomix.core.spline import Binned, SplineLift, fit_pairs, fit_spline
+from geomix.core.spline import SplineLift, fit_pairs, fit_spline
 from geomix.table.one_hot import expanded, fit_expand
 from geomix.table.row_views import PickedRows, is_dense
 from geomix.table.schema import Schema
@@ -41,8 +41,6 @@ from geomix.training.settings import Settings
 # variance.
 COLUMNS_FOR_PCA = 50
 VARIANCE_KEPT = 0.95
-# Features of up to this many numbers are kept for the next candidate of their lift.
-MOST_NUMBERS_TO_KEEP = 2**21
 # For clustering, rows of more numbers than this are standardised block by block.
 MOST_NUMBERS_AT_ONCE = 2**22
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
@@ -195,9 +193,7 @@ class Preparation:
             else:
                 made = self._lift(lift, gamma_factor, self.rows)
                 features = make_features(self.linear.with_lift(made), self.rows, self.held_out)
-            X = features.rows.X
-            n_rows, n_columns = (X.codes if isinstance(X, Binned) else X).shape
-            if n_rows * n_columns > MOST_NUMBERS_TO_KEEP:
+            if not features.is_small:
                 return features
             self._made[key] = features
         return self._made[key]
