@@ -21,7 +21,7 @@ from geomix.core.planes import Planes, ensemble
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen
 from geomix.search.constants import CALM
-from geomix.search.folds import Fitted, Fold, Watch, train_further, train_on_fold
+from geomix.search.folds import Fitted, Fold, Watch, pooled, train_further, train_on_fold
 from geomix.search.lines import added, has_lines, share_of_lines, train_lines
 from geomix.search.parallel import in_order, n_threads
 from geomix.search.splits import Folds
@@ -63,20 +63,31 @@ def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     checked = _checked_fits(chosen, folds, watch)
     if not checked:
         return Finish(chosen.temperature)
-    fits = [fitted for _, fitted in checked]
-    y = np.concatenate([fit.valid.y for fit in fits if fit.valid is not None])
-    weight = np.concatenate([fit.valid.weight for fit in fits if fit.valid is not None])
-    share = 0.0
-    if has_lines(chosen, settings):
-        lines = [train_lines(chosen, fold, settings, "choose") for fold, _ in checked]
-        share = share_of_lines(fits, lines, y, weight, settings)
-        if share:
-            fits = [added(fit, line, share) for fit, line in zip(fits, lines, strict=True)]
+    y, weight = pooled([fold for fold, _ in checked])
+    share, fits = _with_lines(chosen, checked, y, weight, settings)
     plain = _calibrated(fits, 0.0, y, weight, settings)
     found = plain[0]
     if is_read:
         found = _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
     return replace(found, share_of_lines=share)
+
+
+def _with_lines(
+    chosen: Chosen,
+    checked: list[tuple[Fold, Fitted]],
+    y: IntArray,
+    weight: FloatArray,
+    settings: Settings,
+) -> tuple[float, list[Fitted]]:
+    """The share of the linear model, and the fits with it in their planes."""
+    fits = [fitted for _, fitted in checked]
+    if not has_lines(chosen, settings):
+        return 0.0, fits
+    lines = [train_lines(chosen, fold, settings, "choose") for fold, _ in checked]
+    share = share_of_lines(fits, lines, y, weight, settings)
+    if not share:
+        return share, fits
+    return share, [added(fit, line, share) for fit, line in zip(fits, lines, strict=True)]
 
 
 def _monotone_columns(folds: Folds) -> frozenset[int]:
