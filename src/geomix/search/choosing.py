@@ -26,8 +26,8 @@ class Chosen:
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
     held out;  n_starts : random starts of the final training;  fits : of the last comparison, each
-    with its fold, where they were kept;  linear : the linear model that the winner was compared
-    with at the end, if any.
+    with its fold, where they were kept;  linear : the best linear model of one plane per
+    class in the race, where it is another one.
     """
 
     candidate: Candidate
@@ -92,9 +92,9 @@ def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
 
 
 def _linear(outcome: Outcome) -> Measured | None:
-    """The linear model of one plane per class, if it was in the race to the end and did not win."""
-    for one in outcome.finalists:
-        if one.candidate.lift == "linear" and one.candidate.n_planes == 1:
+    """The best linear model of one plane per class, unless it won."""
+    for one in (runner.best for runner in outcome.runners):
+        if one is not None and one.candidate.lift == "linear" and one.candidate.n_planes == 1:
             return None if one is outcome.winner else one
     return None
 

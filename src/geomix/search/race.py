@@ -65,8 +65,7 @@ class Tried:
 class Outcome:
     """The winner, the best of every family, every trial in order, and why the race ended.
 
-    fits : of the winner, each with its fold; none where they were not kept;  finalists : the best
-    of every family that was in the race to the end, simple ones first.
+    fits : of the winner, each with its fold; none where they were not kept.
     """
 
     winner: Measured
@@ -75,7 +74,6 @@ class Outcome:
     trials: list[Tried]
     ended: str = ""
     fits: Sequence[tuple[Fold, Fitted]] = ()
-    finalists: Sequence[Measured] = ()
 
 
 class RaceIsOver(Exception):
@@ -333,7 +331,7 @@ def _outcome(race: Race, ended: str) -> Outcome:
             side = "behind" if excess.mean >= 0.0 else "ahead, too little to prefer a richer model"
             runner.verdict = f"{side}: {abs(excess.mean):.4f} ± {excess.error:.4f}"
     fits = race.fits.get(winner, [])
-    return Outcome(winner, won.family.name, race.runners, race.trials, ended, fits, bests)
+    return Outcome(winner, won.family.name, race.runners, race.trials, ended, fits)
 
 
 def simplest_level_with_best(finalists: Sequence[Measured], worth_it: float) -> Measured:
