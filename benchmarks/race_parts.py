@@ -56,6 +56,12 @@ def one_factor() -> Any:
     return changed(candidates, "FACTORS", only)
 
 
+def whole_budget(settings: Any, folds: Any, _: int) -> cost.Budget:
+    """The first rung may use all of the budget."""
+    only_part = cost.budget_for(settings, folds, n_rungs=1)
+    return cost.Budget(only_part.part * (1 + folds.has_finals))
+
+
 class Variant(NamedTuple):
     """How a fit differs from the default one: a part that is switched off, or a recipe."""
 
@@ -69,9 +75,7 @@ VARIANTS = {
     "no finals": Variant(lambda: changed(splits.Rungs, "finals", property(lambda _: []))),
     "one penalty": Variant(one_factor),
     "no lines": Variant(lambda: changed(finish, "has_lines", lambda *_: False)),
-    "nothing kept for finals": Variant(
-        lambda: changed(cost, "OPERATIONS", cost.OPERATIONS._replace(for_finals=0.0))
-    ),
+    "one part": Variant(lambda: changed(choosing, "budget_for", whole_budget)),
     **{
         f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))
         for share in (0.02, 0.01, 0.001, 0.0)

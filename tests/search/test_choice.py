@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from geomix import GeometricMixtureClassifier, InvalidParameterError, estimator
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.spline_parts import PairPart
-from geomix.search import constants, cost, folds, splits
+from geomix.search import constants, cost, folds, race, splits
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
@@ -328,14 +328,36 @@ def test_a_budget_that_allows_nothing_still_gives_a_model(boxes, monkeypatch):
     assert len(clf.history_.trials) == 1
 
 
-def test_the_walks_of_a_race_leave_a_budget_for_its_finals():
+def test_the_walks_on_a_rung_leave_a_budget_for_later_rungs_and_for_the_finals():
     task = SimpleNamespace(rows=SimpleNamespace(X=np.zeros((500, 4))), n_classes=2)
     table = SimpleNamespace(n_train=400, has_finals=True, task=task)
-    budget = cost.budget_for(Settings(), table)
-    total = budget.left + budget.for_finals
-    assert budget.for_finals == pytest.approx(total / 3)
-    budget.open_finals()
-    assert budget.left == pytest.approx(total)
+    budget = cost.budget_for(Settings(), table, n_rungs=2)
+    assert not budget.allows(1.0)
+    budget.open_part()
+    first = budget.left
+    budget.spend(first)
+    budget.open_part()
+    budget.open_part()
+    assert budget.left == pytest.approx(2 * first)
+    total = cost.OPERATIONS.per_cell["readable"] * 400 * 4 * 2
+    assert 3 * first == pytest.approx(total)
+
+
+def test_a_trial_that_converges_early_costs_what_it_took(boxes, monkeypatch):
+    spent, before = [], []
+    spend, measure = cost.Budget.spend, race.measure
+
+    def measured(candidate, folds, *rest, **options):
+        before.append(cost.operations(candidate, folds))
+        return measure(candidate, folds, *rest, **options)
+
+    monkeypatch.setattr(race, "measure", measured)
+    monkeypatch.setattr(
+        cost.Budget, "spend", lambda self, one: (spent.append(one), spend(self, one))
+    )
+    GeometricMixtureClassifier(lift="linear", n_planes=1, random_state=0).fit(*boxes)
+    assert len(spent) == len(before)
+    assert 0.0 < sum(spent) < sum(before)
 
 
 def test_a_final_training_over_the_budget_has_fewer_iterations(boxes, monkeypatch):

@@ -55,7 +55,9 @@ def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | Non
         start = family.start(settings, folds.final.preparation.most_knots, None)
         return Chosen(start, is_measured=False)
     rungs = Rungs(folds, is_decided=_is_decided(task, lifts))
-    outcome = run_race(rungs, settings, watch, lifts, budget_for(settings, folds), deadline)
+    outcome = run_race(
+        rungs, settings, watch, lifts, budget_for(settings, folds, len(rungs)), deadline
+    )
     _record(outcome, log)
     return _chosen(outcome, folds, log)
 

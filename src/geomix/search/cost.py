@@ -34,10 +34,11 @@ SOLVER = 40  # multiplications for each weight of a plane
 
 @dataclass
 class Budget:
-    """What is left of the operations that a race may count, and what is kept for its finals."""
+    """What is left of the operations that a race may count, and of each part that is still kept:
+    one for every rung, one for the finals. What a part leaves goes to the next."""
 
     left: float
-    for_finals: float = 0.0
+    part: float = 0.0
 
     def allows(self, operations: float) -> bool:
         return operations <= self.left
@@ -45,17 +46,15 @@ class Budget:
     def spend(self, operations: float) -> None:
         self.left -= operations
 
-    def open_finals(self) -> None:
-        """Let the finals use what was kept for them, and what the rungs have left."""
-        self.left, self.for_finals = self.left + self.for_finals, 0.0
+    def open_part(self) -> None:
+        self.left += self.part
 
 
-def budget_for(settings: Settings, folds: Folds) -> Budget:
+def budget_for(settings: Settings, folds: Folds, n_rungs: int) -> Budget:
     cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * folds.task.rows.X.shape[1]
     wanted = OPERATIONS.per_cell[settings.preset] * cells * _planes_given(settings, folds.task)
     total = min(wanted, OPERATIONS.most[settings.preset])
-    kept = OPERATIONS.for_finals * total if folds.has_finals else 0.0
-    return Budget(total - kept, kept)
+    return Budget(0.0, total / (n_rungs + folds.has_finals))
 
 
 def most_final_iterations(settings: Settings, folds: Folds, operations: float) -> int:

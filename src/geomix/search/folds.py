@@ -368,9 +368,9 @@ def _train_in_units(
     trained = _train(
         candidate, fold, settings, features, train, valid, begun, watch, phase, max_iter
     )
-    return Fitted(
-        features, train, valid, replace(trained, n_iter=trained.n_iter - n_first), found.init
-    )
+    n_done = found.trained.n_done + trained.n_done
+    trained = replace(trained, n_iter=trained.n_iter - n_first, n_done=n_done)
+    return Fitted(features, train, valid, trained, found.init)
 
 
 def _train(

@@ -15,7 +15,7 @@ kept with its rung and its verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -108,12 +108,20 @@ class Race:
     def run_rung(self, rung: int, folds: list[Fold]) -> None:
         self.rung, self.folds = rung, folds
         self.known = {}
+        self.budget.open_part()
         # Tables over pairs have many weights: they may use what the other families leave of the
         # budget.
-        for runner in sorted(self.runners, key=lambda one: one.family.has_pairs):
-            if not runner.is_out:
-                self._advance(runner)
+        in_order = sorted(self.runners, key=lambda one: one.family.has_pairs)
+        if rung:  # all families on more rows, before any of them walks on
+            self._each(in_order, self._enter)
+            self._drop_what_is_behind()
+        self._each(in_order, self._advance)
         self._drop_what_is_behind()
+
+    def _each(self, runners: list[Runner], move: Callable[[Runner], None]) -> None:
+        for runner in runners:
+            if not runner.is_out:
+                move(runner)
 
     def run_finals(self, rungs: Rungs) -> None:
         """Compare the families that are left on several folds: the best of many candidates on one
@@ -122,7 +130,7 @@ class Race:
         folds = rungs.finals if len(left) > 1 else []
         if not folds:
             return
-        self.budget.open_finals()
+        self.budget.open_part()
         compared = self._affordable(left, folds)
         if len(compared) < 2:
             return
@@ -159,20 +167,28 @@ class Race:
         return [one for one in left if one.best in found]
 
     def _advance(self, runner: Runner) -> None:
-        """Walk along the family's axes, from its best on the last rung or from its start."""
-        start = self._start(runner)
-        if start is None:
+        """Walk along the family's axes, from its best on these rows or from its start."""
+        axes = runner.family.fine
+        if runner.best is None:
+            axes = runner.family.coarse
+            self._enter(runner)
+        if runner.is_out:
             return
-        axes = runner.family.coarse if runner.best is None else runner.family.fine
-        best = self._measured(start, runner)
-        if best is None:
-            runner.verdict = OVER_BUDGET
-            return
-        runner.best = best
         for axis in axes:
             self._walk(axis, runner)
             if not self._has_a_chance(runner):
                 return
+
+    def _enter(self, runner: Runner) -> None:
+        """Measure a family's best on the last rung, or its start, on the rows of this rung."""
+        start = self._start(runner)
+        if start is None:
+            return
+        best = self._measured(start, runner)
+        if best is None:
+            runner.verdict = OVER_BUDGET
+        else:
+            runner.best = best
 
     def _start(self, runner: Runner) -> Candidate | None:
         fold = self.folds[0]
@@ -228,7 +244,6 @@ class Race:
                 self._end_if_over()
                 if not self.budget.allows(cost):
                     return None
-            self.budget.spend(cost)
             found, fits = measure(
                 candidate,
                 self.folds,
@@ -238,6 +253,8 @@ class Race:
                 is_last_rung=self.is_last_rung,
                 threads=self._threads(cost / len(self.folds)),
             )
+            n_done = sum(one.trained.n_done for one in fits)
+            self.budget.spend(operations(candidate, self.folds[:1], n_done))
             self.known[candidate] = found
             self.trials.append(Tried(runner.family.name, self.rung, found))
             self._keep(found, fits)

@@ -38,12 +38,14 @@ class Trained:
 
     ``n_iter`` is the iteration they come from: the one that did best on held-out rows, or the
     last one when none were held out or early stopping is off; counted from the first planes.
+    ``n_done`` are the iterations of this run.
     """
 
     planes: Planes
     records: list[Record]
     n_iter: int
     stopped: str
+    n_done: int
 
 
 @dataclass(eq=False)
@@ -161,4 +163,4 @@ class Run:
             n_iter = max(self.n_done, 1)
         else:
             n_iter, planes = self.n_best, self.best_planes
-        return Trained(planes, self.records, self.n_before + n_iter, stopped)
+        return Trained(planes, self.records, self.n_before + n_iter, stopped, self.n_done)
