@@ -34,7 +34,7 @@ inline Vector row_basis(const Strided<float>& X, Index n_rows, Index n_columns, 
         left[i] = dot(&sample[i * n_columns], &sample[i * n_columns], n_columns);
     }
     Vector basis;
-    for (Index rank = 0;; ++rank) {
+    for (Index rank = 0;;) {
         const Index pivot = std::max_element(left.begin(), left.end()) - left.begin();
         if (n == 0 || left[pivot] <= tol) return basis;
         if (rank == most || (n > most && hopeless(rank, most, left[pivot], tol))) return {};
@@ -50,6 +50,7 @@ inline Vector row_basis(const Strided<float>& X, Index n_rows, Index n_columns, 
         if (!(length * length > 0.01 * tol)) continue;
         for (double& value : next) value /= length;
         basis.insert(basis.end(), next.begin(), next.end());
+        ++rank;
         for (Index i = 0; i < n; ++i) {
             const double along = dot(&sample[i * n_columns], next.data(), n_columns);
             left[i] -= along * along;

@@ -19,8 +19,9 @@ from kernels import fast_with_numpy
 from places import TESTS
 
 from geomix import GeometricMixture
-from geomix.core import clustering, kernel, objective
+from geomix.core import clustering, kernel, objective, row_span
 from geomix.core.calibration import calibrate
+from geomix.core.descent import Descent, descend
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import FourierLift, IdentityLift, Standardize, draw_fourier, pass_through
 from geomix.core.pair_gains import pair_gains
@@ -636,6 +637,41 @@ def test_native_calibration_equals_numpy():
 
 
 # --- the door ---
+
+
+@native_only
+@pytest.mark.parametrize("per_class", [[1, 1, 1], [2, 3]])
+def test_both_kernels_take_the_same_steps_of_lbfgs(per_class):
+    rng = np.random.default_rng(0)
+    rows = some_rows(300, 5, len(per_class), rng)
+    planes = some_planes(per_class, 5, rng)
+    penalty = np.full(planes.n_planes, 1e-3)
+    for max_iter in (1, 20, 500):
+        descent = Descent(planes, 4.0, 0.05, penalty, max_iter, tol=1e-5, value_tol=1e-9)
+        ours = kernel.minimize(kernel.training_rows(*rows), descent)
+        theirs = descend(NumpyRows(*rows), descent)
+        assert ours.converged == theirs.converged
+        np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-8)
+        np.testing.assert_allclose(ours.planes.weights, theirs.planes.weights, atol=1e-5)
+
+
+@native_only
+@pytest.mark.parametrize(("n_rows", "width"), [(300, 0.5), (40, 1.0), (600, 3.0)])
+def test_a_native_basis_of_rows_equals_numpy(n_rows, width):
+    rng = np.random.default_rng(0)
+    V, frequencies = rng.standard_normal((n_rows, 2)), width * rng.standard_normal((2, 128))
+    lift = FourierLift(frequencies, 1.0)
+    Phi = kernel.lifted(lift, V)
+    np.testing.assert_allclose(Phi, lift(V), atol=1e-6)
+    ours = kernel.compressed(Phi)
+    theirs = row_span.row_basis(Phi, kernel.ROWS_FOR_SPAN, 128, kernel.LEFT_OUTSIDE_SPAN)
+    if ours is None:
+        assert len(theirs) == 0
+        return
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    coordinates = kernel.in_basis(Phi, ours)
+    np.testing.assert_allclose(coordinates, row_span.projected(Phi, ours), atol=1e-5)
+    np.testing.assert_allclose(coordinates @ ours, Phi, atol=1e-3)
 
 
 @native_only

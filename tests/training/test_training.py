@@ -86,13 +86,13 @@ def test_lbfgs_finds_the_minimum_of_a_quadratic_and_stops_when_told(rng):
         return 0.5 * x @ A @ x - b @ x, A @ x - b
 
     x, converged = minimize(
-        quadratic, np.zeros(6), max_iter=200, tol=1e-10, on_iterate=lambda x: None
+        quadratic, np.zeros(6), max_iter=200, tol=1e-10, on_iterate=lambda x, value: None
     )
     assert converged
     np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-6)
     seen = []
 
-    def two_only(x):
+    def two_only(x, value):
         seen.append(x)
         if len(seen) == 2:
             raise Enough

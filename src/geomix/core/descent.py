@@ -1,9 +1,9 @@
-"""One minimisation of the penalised objective by L-BFGS: its settings, its result, and SciPy's.
+"""One minimisation of the penalised objective by L-BFGS: its settings and its result.
 
     v  ->  planes(v)  ->  value and gradient (``objective.penalised``)  ->  gradient over v
 
-SciPy's solver, and native code as its second writing (``kernel.minimize``), minimise over the
-numbers of the planes, or over other numbers that planes are made of, with bounds: ``Coordinates``.
+The solver, and native code as its second writing (``kernel.minimize``), minimises over the numbers
+of the planes, or over other numbers that planes are made of, with bounds: ``Coordinates``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from geomix.arrays import FloatArray
-from geomix.core import lbfgs
+from geomix.core import bounded_lbfgs, lbfgs
 from geomix.core.objective import penalised
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums
@@ -88,30 +86,30 @@ class FlatPlanes:
 
 
 def descend(rows: Sums, descent: Descent, coordinates: Coordinates | None = None) -> Descended:
-    """Go down by SciPy's L-BFGS over ``coordinates``, or over the planes' own numbers."""
+    """Go down by L-BFGS over ``coordinates``, or over the planes' own numbers."""
     by = FlatPlanes(descent.planes) if coordinates is None else coordinates
-    value = np.inf
     values: list[float] = []
 
     def objective(vector: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal value
         at = by.planes_at(vector)
         terms = rows.terms(at, descent.sharpness, descent.label_smoothing)
         value, gradient = penalised(terms, at, descent.coefficients, descent.shrink_to_mean)
         return value, by.gradient(vector, gradient)
 
-    def on_iterate(vector: FloatArray) -> None:
+    def on_iterate(vector: FloatArray, value: float) -> None:
         values.append(value)
         if descent.on_iterate is not None:
             descent.on_iterate(by.planes_at(vector), value)
 
-    vector, converged = lbfgs.minimize(
+    within = () if by.bounds is None else (by.bounds,)
+    solver = lbfgs.minimize if by.bounds is None else bounded_lbfgs.minimize
+    vector, converged = solver(
         objective,
         by.start,
+        *within,
         max_iter=descent.max_iter,
         tol=descent.tol,
         value_tol=descent.value_tol,
         on_iterate=on_iterate,
-        bounds=by.bounds,
     )
     return Descended(by.planes_at(vector), converged, values)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, plain
-from geomix.core import calibration, calm, clustering
+from geomix.core import calibration, calm, clustering, row_span
 from geomix.core.adam import AdamState
 from geomix.core.descent import Descended, Descent, descend
 from geomix.core.feature_map import FeatureMap
@@ -160,7 +160,7 @@ def cross_entropy(
 
 
 def minimize(rows: Sums, descent: Descent) -> Descended:
-    """Minimise from the descent's planes: native L-BFGS for native rows, SciPy's for others."""
+    """Minimise from the descent's planes: in native code for native rows, otherwise in NumPy."""
     if native is not None and isinstance(rows, native.NativeRows):
         return native.descend(rows, descent)
     return descend(rows, descent)
@@ -253,14 +253,13 @@ def pair_gains(bins: IntArray, terms: FloatArray, n_bins: int) -> FloatArray:
 
 
 def lifted(lift: Lift, V: Any) -> Any:
-    """Working features for training: codes under a spline lift. Native Fourier features are
-    float32: they are at most one, so training loses nothing, and they take half the time and
-    memory."""
+    """Working features for training: codes under a spline lift. Fourier features are float32: they
+    are at most one, so training loses nothing, and they take half the time and memory."""
     if isinstance(lift, SplineLift):
         return binned(lift, V)
-    if not is_native or not isinstance(lift, FourierLift) or isinstance(V, CenteredSparse):
+    if not isinstance(lift, FourierLift) or isinstance(V, CenteredSparse):
         return lift(V)
-    return native.fourier(V, lift.frequencies)
+    return native.fourier(V, lift.frequencies) if is_native else lift(V).astype(np.float32)
 
 
 def fourier_features(V: FloatArray, frequencies: FloatArray) -> FloatArray:
@@ -282,16 +281,17 @@ def compressed(Phi: Matrix) -> FloatArray | None:
     Planes under an L2 penalty lie in the span of their rows. None where that span is no
     smaller than half the features, or the features are not float32 (see ``lifted``).
     """
-    if not is_native or not isinstance(Phi, np.ndarray) or Phi.dtype != np.float32:
+    if not isinstance(Phi, np.ndarray) or Phi.dtype != np.float32:
         return None
     most = min(int(SPAN_WORTH_IT * Phi.shape[1]), LARGEST_SPAN)
-    basis = native.basis(Phi, ROWS_FOR_SPAN, most, LEFT_OUTSIDE_SPAN)
+    basis_of = native.basis if is_native else row_span.row_basis
+    basis = basis_of(Phi, ROWS_FOR_SPAN, most, LEFT_OUTSIDE_SPAN)
     return basis if len(basis) else None
 
 
 def in_basis(Phi: Any, basis: FloatArray) -> FloatArray:
     """Rows of float32 features in the coordinates of ``basis``, (n_rows, rank)."""
-    return native.projected(Phi, basis)
+    return native.projected(Phi, basis) if is_native else row_span.projected(Phi, basis)
 
 
 # --- frames ---
