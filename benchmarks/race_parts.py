@@ -32,7 +32,7 @@ from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier, Recipe
-from geomix.search import candidates, choosing, cost, finish, splits
+from geomix.search import candidates, choosing, cost, splits
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
@@ -74,7 +74,7 @@ VARIANTS = {
     "one start": Variant(lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=1))),
     "no finals": Variant(lambda: changed(splits.Rungs, "finals", property(lambda _: []))),
     "one penalty": Variant(one_factor),
-    "no lines": Variant(lambda: changed(finish, "has_lines", lambda *_: False)),
+    "no blend": Variant(lambda: changed(choosing, "_others", lambda _: ())),
     "one part": Variant(lambda: changed(choosing, "budget_for", whole_budget)),
     **{
         f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))

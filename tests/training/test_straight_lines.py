@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss
 
 from geomix import GeometricMixtureClassifier
 from geomix.core.planes import Planes
-from geomix.training.straight_lines import as_curves, with_lines
+from geomix.training.straight_lines import as_curves, with_shared_plane
 
 
 def mixed_table(n_rows=400, seed=0):
@@ -55,7 +55,7 @@ def test_lines_are_added_to_every_plane_of_a_class():
     starts = np.array([0, 2, 3])
     planes = Planes(np.zeros((3, 1)), np.zeros(3), starts)
     lines = Planes(np.array([[1.0], [2.0]]), np.array([3.0, 4.0]), np.array([0, 1, 2]))
-    both = with_lines(planes, lines, 0.5)
+    both = with_shared_plane(planes, lines, 0.5)
     np.testing.assert_array_equal(both.weights, [[0.5], [0.5], [1.0]])
     np.testing.assert_array_equal(both.biases, [1.5, 1.5, 2.0])
 

@@ -32,6 +32,7 @@ from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.table.row_views import DenseRows, blocks, numbers
 
 MOST_BINS = 255  # and one for missing cells: a code fits in a byte
+MOST_KNOTS = 248  # a column needs some bins between its knots
 # Bins of each side of a pair: about four rows for each cell.
 ROWS_PER_PAIR_CELL, PAIR_BINS_RANGE = 4, (8, 32)
 MOST_ROWS = 50_000  # knots and means come from at most this many rows
@@ -190,7 +191,7 @@ def fit_spline(
     number). Constant columns get no part; means are weighted. Above ``MOST_ROWS`` rows, that many
     are used, evenly spread. ``has_missing`` (n_columns,) marks columns that have missing cells in
     rows other than ``X``."""
-    table, weight = _sampled(X, weight)
+    table, weight = sampled(X, weight)
     missing: BoolArray = np.asarray(np.isnan(table).any(axis=0))
     missing = missing if has_missing is None else missing | has_missing
     parts: list[SplinePart] = []
@@ -203,26 +204,27 @@ def fit_spline(
         if part is not None:
             parts.append(part)
     parts.extend(_fit_pair(table, pair, n_levels) for pair in pairs)
-    return SplineLift(tuple(_centred(part, table, weight) for part in parts), table.shape[1])
+    return SplineLift(tuple(centred(part, table, weight) for part in parts), table.shape[1])
 
 
 def fit_pairs(
     X: DenseRows, weight: FloatArray, n_levels: IntArray, pairs: tuple[tuple[int, int], ...]
 ) -> SplineLift:
     """The tables over pairs of columns alone, as ``fit_spline`` would make them."""
-    table, weight = _sampled(X, weight)
-    parts = (_centred(_fit_pair(table, pair, n_levels), table, weight) for pair in pairs)
+    table, weight = sampled(X, weight)
+    parts = (centred(_fit_pair(table, pair, n_levels), table, weight) for pair in pairs)
     return SplineLift(tuple(parts), table.shape[1])
 
 
-def _sampled(X: DenseRows, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+def sampled(X: DenseRows, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The rows that knots and means come from: at most ``MOST_ROWS``, evenly spread."""
     if len(X) <= MOST_ROWS:
         return numbers(X), weight
     chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
     return numbers(X[chosen]), weight[chosen]
 
 
-def _centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
+def centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
     """The part with the weighted mean of its phi over the rows that are not missing."""
     mass = np.bincount(part.codes(X), weight, part.n_bins)
     mass[~part.counts_in_mean()] = 0.0

@@ -99,6 +99,10 @@ class CurvePart:
             out[missing, -1] = 1.0
         return out
 
+    def steps_at(self, x: FloatArray) -> FloatArray:
+        """phi of the curve before centring, (n, n_ordered), at numbers."""
+        return self._steps(*self.place(x))[:, : self.n_ordered]
+
     def counts_in_mean(self) -> BoolArray:
         return np.arange(self.n_bins) < len(self.values)  # not the bin of missing cells
 

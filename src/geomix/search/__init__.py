@@ -10,7 +10,7 @@ parallel            fits side by side on threads
 cost                the counted cost of a trial, and the budget
 race                families compete, rung by rung
 choosing            the race as part of a fit: the candidate and what was measured
-lines               how much of the linear model is added to the winner
+blend               other models of the race, added to the planes of the winner
 finish              spare planes go, curves are calmed, the temperature is fitted
 assembly            the end of every fit: model, history and training state
 fit                 ``fit_model``: from labelled rows to a model

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from geomix.core.spline import MOST_KNOTS
 from geomix.search.constants import FACTORS, KNOTS, L2, SHRINKAGE
-from geomix.training.parameter_checks import MOST_KNOTS
 from geomix.training.settings import Settings
 
 FACTOR_STEP = 4.0

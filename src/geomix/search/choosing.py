@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from geomix.search.candidates import Candidate
@@ -19,6 +19,16 @@ from geomix.training.deadline import Deadline
 from geomix.training.history import Log
 
 
+@dataclass(frozen=True, eq=False)
+class Other:
+    """A model of one plane per class that raced and did not win, and its fits of the last
+    comparison, each with its fold, where they were kept."""
+
+    family: str
+    measured: Measured
+    fits: Sequence[tuple[Fold, Fitted]]
+
+
 @dataclass(frozen=True)
 class Chosen:
     """The candidate to train on all rows, and what was found on validation rows.
@@ -26,8 +36,8 @@ class Chosen:
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
     held out;  n_starts : random starts of the final training;  fits : of the last comparison, each
-    with its fold, where they were kept;  linear : the best linear model of one plane per
-    class in the race, where it is another one.
+    with its fold, where they were kept;  others : the best models of one plane per class of the
+    other families.
     """
 
     candidate: Candidate
@@ -38,7 +48,7 @@ class Chosen:
     is_measured: bool = True
     n_starts: int = 1
     fits: Sequence[tuple[Fold, Fitted]] = ()
-    linear: Measured | None = None
+    others: Sequence[Other] = ()
 
     def for_rows(self, n_rows: int) -> Candidate:
         """The candidate with the same prior beside ``n_rows`` training rows."""
@@ -88,17 +98,18 @@ def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
         folds.n_train,
         cost,
         n_starts=n_starts,
-        fits=outcome.fits,
-        linear=_linear(outcome),
+        fits=outcome.fits.get(winner, ()),
+        others=list(_others(outcome)),
     )
 
 
-def _linear(outcome: Outcome) -> Measured | None:
-    """The best linear model of one plane per class, unless it won."""
-    for one in (runner.best for runner in outcome.runners):
-        if one is not None and one.candidate.lift == "linear" and one.candidate.n_planes == 1:
-            return None if one is outcome.winner else one
-    return None
+def _others(outcome: Outcome) -> Iterator[Other]:
+    for runner in outcome.runners:
+        one = runner.best
+        if one is None or one is outcome.winner:
+            continue
+        if one.candidate.n_planes == 1 and one.candidate.lift != "fourier":
+            yield Other(runner.family.name, one, outcome.fits.get(one, ()))
 
 
 def _lifts(task: Task, log: Log) -> tuple[str, ...]:

@@ -122,9 +122,9 @@ class Calm(NamedTuple):
 # curves, and calm ones are better on new rows too.
 CALM = Calm((0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 0.001)
 
-# How many times the plane of the linear model may be added to the planes of the winner. More than
+# How many times the plane of another model may be added to the planes of the winner. More than
 # none only where that is better by ``ERRORS_TO_DROP`` standard errors.
-SHARES_OF_LINES = (0.25, 0.5, 1.0, 2.0)
+SHARES_OF_OTHERS = (0.25, 0.5, 1.0, 2.0)
 
 # --- ensembles, preset "accurate" only ---
 

@@ -1,34 +1,38 @@
 """From trained planes to those of the model: spare planes go, curves are calmed, T is fitted.
 
-Readable models lose the planes that a class does not need (``training/spare_planes.py``), get the
-straight lines that a strong penalty took from them (``training/straight_lines.py``) and lose the
-small changes of direction of their curves (``training/calm_curves.py``). How calm, how much of the
-lines, and the temperature, are decided on validation rows: by the fits of the winner at the end of
-the race where they were kept. Otherwise the winner is trained once more on five folds, or on the
+Readable models lose the planes that a class does not need (``training/spare_planes.py``), get a
+share of other models of the race (``search/blend.py``) and lose the small changes of direction of
+their curves (``training/calm_curves.py``). How calm, how much of the other models, and the
+temperature, are decided on validation rows: by the fits of the winner at the end of the race where
+they were kept. Otherwise the winner is trained once more on five folds, or on the
 last rung of the race where that would take too long.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core import kernel
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes, ensemble
+from geomix.search.blend import Share, blended, choose_shares, penalty_of_blend, train_other
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen
 from geomix.search.constants import CALM
 from geomix.search.folds import Fitted, Fold, Watch, pooled, train_further, train_on_fold
-from geomix.search.lines import added, has_lines, share_of_lines, train_lines
 from geomix.search.parallel import in_order, n_threads
 from geomix.search.splits import Folds
 from geomix.training.calm_curves import calmed
 from geomix.training.history import Log
 from geomix.training.settings import Settings
 from geomix.training.spare_planes import without_spare_planes
+from geomix.training.state import TrainingState
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +53,13 @@ class Finish:
 
     temperature: float
     tolerance: float = 0.0
-    share_of_lines: float = 0.0
+    shares: Sequence[Share] = ()
 
 
 def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
-    """Temperature, calmness and the share of the linear model, before the final training."""
+    """Temperature, calmness and the shares of other models, before the final training."""
     settings = folds.task.settings
-    is_read = is_to_be_read(chosen.candidate, settings)
+    is_read = settings.preset != "accurate" and chosen.candidate.lift == "spline"
     # Rows held out of an ensemble's members, or of the final training, set the temperature later.
     is_later = bool(folds.members(chosen.candidate)) or folds.task.holds_out_for_calibration
     if not chosen.is_measured or (is_later and not is_read):
@@ -64,30 +68,12 @@ def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     if not checked:
         return Finish(chosen.temperature)
     y, weight = pooled([fold for fold, _ in checked])
-    share, fits = _with_lines(chosen, checked, y, weight, settings)
+    shares, fits = choose_shares(chosen, checked, settings)
     plain = _calibrated(fits, 0.0, y, weight, settings)
     found = plain[0]
-    if is_read:
+    if is_to_be_read(fits[0], settings):
         found = _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
-    return replace(found, share_of_lines=share)
-
-
-def _with_lines(
-    chosen: Chosen,
-    checked: list[tuple[Fold, Fitted]],
-    y: IntArray,
-    weight: FloatArray,
-    settings: Settings,
-) -> tuple[float, list[Fitted]]:
-    """The share of the linear model, and the fits with it in their planes."""
-    fits = [fitted for _, fitted in checked]
-    if not has_lines(chosen, settings):
-        return 0.0, fits
-    lines = [train_lines(chosen, fold, settings, "choose") for fold, _ in checked]
-    share = share_of_lines(fits, lines, y, weight, settings)
-    if not share:
-        return share, fits
-    return share, [added(fit, line, share) for fit, line in zip(fits, lines, strict=True)]
+    return replace(found, shares=shares)
 
 
 def _monotone_columns(folds: Folds) -> frozenset[int]:
@@ -113,9 +99,9 @@ def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[tup
     ]
 
 
-def is_to_be_read(candidate: Candidate, settings: Settings) -> bool:
+def is_to_be_read(fitted: Fitted, settings: Settings) -> bool:
     """Whether the curves of a model are for people: every preset but "accurate"."""
-    return settings.preset != "accurate" and candidate.lift == "spline"
+    return settings.preset != "accurate" and fitted.features.feature_map.lift.kind == "spline"
 
 
 def _calmest(
@@ -161,29 +147,35 @@ def _validation_scores(
     return fitted.valid.prepared.class_scores(planes, settings.sharpness)
 
 
+class Finished(NamedTuple):
+    """What the model is made of: its features, its planes over the lift's own features, and its
+    temperature. ``state`` is for a warm start."""
+
+    feature_map: FeatureMap
+    planes: Planes
+    temperature: float
+    state: TrainingState
+
+
 def finish(
-    members: Members, chosen: Chosen, decided: Finish, folds: Folds, log: Log
-) -> tuple[Planes, float]:
-    """The planes of the model over the lift's own features, and its temperature."""
+    members: Members, state: TrainingState, chosen: Chosen, decided: Finish, folds: Folds, log: Log
+) -> Finished:
+    """The end of the final training, as it was decided before."""
     settings = folds.task.settings
+    fitted = members.fits[0]
     if members.is_ensemble:
         planes = ensemble([one.features.expanded(one.trained.planes) for one in members.fits])
-        if not settings.calibrate:
-            return planes, 1.0
-        return planes, _temperature_of_members(members, settings)
-    fitted = members.fits[0]
+        temperature = _temperature_of_members(members, settings) if settings.calibrate else 1.0
+        return Finished(fitted.features.feature_map, planes, temperature, state)
     if settings.preset != "accurate":
         fitted = _pruned(fitted, chosen.candidate, folds.final, settings, "fit")
         gone = members.fits[0].trained.planes.n_planes - fitted.trained.planes.n_planes
         if gone:
             log.notes.append(f"{gone} planes were removed: idle, or copies of another plane.")
-    if decided.share_of_lines:
-        line = train_lines(chosen, folds.final, settings, "fit")
-        fitted = added(fitted, line, decided.share_of_lines)
-        log.notes.append(
-            f"{decided.share_of_lines:g} times the plane of the linear model was added to the "
-            "planes of each class."
-        )
+    if decided.shares:
+        before, fitted = fitted, _blended(fitted, decided.shares, folds)
+        state = penalty_of_blend(state, before, fitted, decided.shares)
+        log.notes.extend(one.note for one in decided.shares)
     planes = fitted.features.expanded(fitted.trained.planes)
     if decided.tolerance > 0.0:
         planes = calmed(planes, fitted.train, decided.tolerance, _monotone_columns(folds))
@@ -192,9 +184,16 @@ def finish(
         log.notes.append(
             f"Changes of direction of up to {decided.tolerance:g} were removed from the curves."
         )
-    if fitted.valid is None or not settings.calibrate:
-        return planes, decided.temperature
-    return planes, _temperature(fitted, settings)
+    temperature = decided.temperature
+    if fitted.valid is not None and settings.calibrate:
+        temperature = _temperature(fitted, settings)
+    return Finished(fitted.features.feature_map, planes, temperature, state)
+
+
+def _blended(fitted: Fitted, shares: Sequence[Share], folds: Folds) -> Fitted:
+    settings, final = folds.task.settings, folds.final
+    others = [(train_other(one.of, final, settings, "fit"), one.share) for one in shares]
+    return blended(fitted, others, final)
 
 
 def _pruned(

@@ -59,11 +59,10 @@ def fit_model(
     folds, chosen = _searched(task, log, watch, deadline)
     decided = decide(chosen, folds, watch)
     members, state = _train_members(folds, chosen, log, watch, deadline, order)
-    planes, temperature = finish(members, chosen, decided, folds, log)
+    feature_map, planes, temperature, state = finish(members, state, chosen, decided, folds, log)
     _note_fewer_planes(planes, task.wanted, classes[order], log)
     target = Target(classes, schema, settings, task.mass[back], class_weight)
-    first = members.fits[0]
-    feature_map, trained = first.features.feature_map, _in_label_order(first.trained, back)
+    trained = _in_label_order(members.fits[0].trained, back)
     directed = order_of(task.directions, feature_map, len(classes))
     planes = planes if directed is None else directed.without_common_part(planes)
     return assemble(target, feature_map, planes.of_classes(back), temperature, trained, state, log)

@@ -65,7 +65,7 @@ class Tried:
 class Outcome:
     """The winner, the best of every family, every trial in order, and why the race ended.
 
-    fits : of the winner, each with its fold; none where they were not kept.
+    fits : of the best of each family, each with its fold, where they were kept.
     """
 
     winner: Measured
@@ -73,7 +73,7 @@ class Outcome:
     runners: list[Runner]
     trials: list[Tried]
     ended: str = ""
-    fits: Sequence[tuple[Fold, Fitted]] = ()
+    fits: dict[Measured, list[tuple[Fold, Fitted]]] = field(default_factory=dict)
 
 
 class RaceIsOver(Exception):
@@ -109,17 +109,14 @@ class Race:
         self.rung, self.folds = rung, folds
         self.known = {}
         self.budget.open_part()
-        # Tables over pairs have many weights: they may use what the other families leave of the
-        # budget.
-        in_order = sorted(self.runners, key=lambda one: one.family.has_pairs)
         if rung:  # all families on more rows, before any of them walks on
-            self._each(in_order, self._enter)
+            self._each(self._enter)
             self._drop_what_is_behind()
-        self._each(in_order, self._advance)
+        self._each(self._advance)
         self._drop_what_is_behind()
 
-    def _each(self, runners: list[Runner], move: Callable[[Runner], None]) -> None:
-        for runner in runners:
+    def _each(self, move: Callable[[Runner], None]) -> None:
+        for runner in self.runners:
             if not runner.is_out:
                 move(runner)
 
@@ -347,8 +344,7 @@ def _outcome(race: Race, ended: str) -> Outcome:
             excess = paired(runner.best, winner)
             side = "behind" if excess.mean >= 0.0 else "ahead, too little to prefer a richer model"
             runner.verdict = f"{side}: {abs(excess.mean):.4f} ± {excess.error:.4f}"
-    fits = race.fits.get(winner, [])
-    return Outcome(winner, won.family.name, race.runners, race.trials, ended, fits)
+    return Outcome(winner, won.family.name, race.runners, race.trials, ended, race.fits)
 
 
 def simplest_level_with_best(finalists: Sequence[Measured], worth_it: float) -> Measured:

@@ -16,12 +16,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from geomix.core.spline import MOST_KNOTS
 from geomix.errors import InvalidParameterError
 
 PRESETS = ("readable", "accurate", "fast")
 LIFTS = ("linear", "spline", "fourier")
 SHARPNESS_RANGE = (1e-6, 1e6)
-MOST_KNOTS = 248  # a column has at most 256 bins, and needs some between its knots
 REFUSED = object()  # what ``Kind.plain`` makes of a value that is not of the kind
 
 

@@ -25,13 +25,12 @@ from geomix.core.lifts import (
     median_gamma,
     with_rotation,
 )
-from geomix.core.spline import SplineLift, fit_pairs, fit_spline
+from geomix.core.spline import MOST_KNOTS, SplineLift, fit_pairs, fit_spline
 from geomix.table.one_hot import expanded, fit_expand
 from geomix.table.row_views import PickedRows, is_dense
 from geomix.table.schema import Schema
 from geomix.training.features import Features, make_features, with_tables
 from geomix.training.monotone import Direction
-from geomix.training.parameter_checks import MOST_KNOTS
 from geomix.training.plane_counts import MOST_CLUSTERS, Clusters, find_clusters, whole_classes
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows, column_range
@@ -213,8 +212,12 @@ class Preparation:
             return self._with_pairs(self.features("spline", None, n_knots), pairs)
         rows, n_levels = self.encoded, self.schema.n_levels
         has_missing = None if self.known is None else self.known.has_missing
-        lift = fit_spline(rows.X, rows.weight, n_levels, n_knots, (), has_missing)
-        return make_features(spline_map(lift, len(n_levels)), rows, self.encoded_held_out)
+        return self.features_of(fit_spline(rows.X, rows.weight, n_levels, n_knots, (), has_missing))
+
+    def features_of(self, lift: SplineLift) -> Features:
+        """Features of a spline lift that was fitted on these rows."""
+        feature_map = spline_map(lift, len(self.schema.n_levels))
+        return make_features(feature_map, self.encoded, self.encoded_held_out)
 
     def _with_pairs(self, curves: Features, pairs: tuple[tuple[int, int], ...]) -> Features:
         """Features of a spline lift without pairs, and those of tables over pairs behind them."""

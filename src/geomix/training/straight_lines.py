@@ -24,13 +24,13 @@ from geomix.core.spline_parts import CurvePart, LevelPart, PairPart
 from geomix.table.one_hot import MISSING, NUMBER
 
 
-def with_lines(planes: Planes, lines: Planes, share: float) -> Planes:
-    """Planes plus ``share`` times the one plane that ``lines`` has for each class."""
+def with_shared_plane(planes: Planes, others: Planes, share: float) -> Planes:
+    """Planes plus ``share`` times the one plane that ``others`` has for each class."""
     of_class = planes.class_of
     return replace(
         planes,
-        weights=planes.weights + share * lines.weights[of_class],
-        biases=planes.biases + share * lines.biases[of_class],
+        weights=planes.weights + share * others.weights[of_class],
+        biases=planes.biases + share * others.biases[of_class],
     )
 
 

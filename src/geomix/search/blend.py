@@ -1,0 +1,171 @@
+"""A blend: models of one plane per class that raced, added to the planes of the winner.
+
+    z'_cm(x) = z_cm(x) + sum_f share_f z_cf(x),      s'_c(x) = s_c(x) + sum_f share_f z_cf(x)
+
+One model after the other is added, with the share that lowers the validation loss most, while that
+is better by ``ERRORS_TO_DROP`` standard errors of the paired difference of the row losses. Lines,
+curves and tables add up to lines, curves and tables. A model that brings tables, or curves in place
+of lines, has to be worth reading as well (``WORTH_IT``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geomix.arrays import FloatArray, IntArray
+from geomix.core.joined_splines import joined, over, units_over
+from geomix.core.planes import Planes
+from geomix.core.spline import SplineLift
+from geomix.search.choosing import Chosen, Other
+from geomix.search.constants import ERRORS_TO_DROP, SHARES_OF_OTHERS, WORTH_IT
+from geomix.search.folds import Fitted, Fold, pooled, train_on_fold
+from geomix.search.trials import excess_of, losses_of
+from geomix.training.features import Features
+from geomix.training.settings import Settings
+from geomix.training.state import TrainingState
+from geomix.training.straight_lines import as_curves, with_shared_plane
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many times the plane of another model is added."""
+
+    of: Other
+    share: float
+
+    @property
+    def note(self) -> str:
+        return (
+            f"{self.share:g} times the plane of the {self.of.family} model was added to the planes "
+            "of each class."
+        )
+
+
+def choose_shares(
+    chosen: Chosen, checked: Sequence[tuple[Fold, Fitted]], settings: Settings
+) -> tuple[list[Share], list[Fitted]]:
+    """What is added to the winner, and its fits with that. Nothing unless it clearly pays."""
+    folds, fits = zip(*checked, strict=True)
+    if not settings.calibrate or chosen.candidate.lift == "fourier":
+        return [], list(fits)
+    y, weight = pooled(list(folds))
+    left = dict(_fits_of_others(chosen, folds, settings))
+    scores = {one: _scores(some, settings) for one, some in left.items()}
+    S, found = _scores(fits, settings), []
+    worth_it = {one: _worth_reading(one, chosen, settings) for one in left}
+    while (best := _best_addition(S, scores, worth_it, y, weight, settings)) is not None:
+        found.append(best)
+        S = S + best.share * scores.pop(best.of)
+    if not found:
+        return [], list(fits)
+    additions = [[(left[one.of][k], one.share) for one in found] for k in range(len(folds))]
+    return found, [blended(*one) for one in zip(fits, additions, folds, strict=True)]
+
+
+def _scores(fits: Sequence[Fitted], settings: Settings) -> FloatArray:
+    return np.concatenate([one.held_out_scores(settings.sharpness) for one in fits])
+
+
+def _worth_reading(other: Other, chosen: Chosen, settings: Settings) -> float:
+    """The share of the loss that an addition has to gain for what it adds to read."""
+    added, winner = other.measured.candidate, chosen.candidate
+    adds_to_read = added.n_pairs > winner.n_pairs or added.lift == "spline" != winner.lift
+    return WORTH_IT[settings.preset] * adds_to_read
+
+
+def _best_addition(
+    S: FloatArray,
+    scores: dict[Other, FloatArray],
+    worth_it: dict[Other, float],
+    y: IntArray,
+    weight: FloatArray,
+    settings: Settings,
+) -> Share | None:
+    """The share with the smallest loss of those that are clearly better than none."""
+    _, without = losses_of(S, y, weight, settings)
+    before = float(np.average(without, weights=weight))
+    best, found = before, None
+    for other, added in scores.items():
+        for share in SHARES_OF_OTHERS:
+            _, losses = losses_of(S + share * added, y, weight, settings)
+            loss = float(np.average(losses, weights=weight))
+            gain = excess_of(without, losses, weight)
+            if loss < best and not gain.is_within(ERRORS_TO_DROP, worth_it[other] * before):
+                best, found = loss, Share(other, share)
+    return found
+
+
+def _fits_of_others(
+    chosen: Chosen, folds: Sequence[Fold], settings: Settings
+) -> Iterator[tuple[Other, list[Fitted]]]:
+    """The other models on the folds of the winner: as they were compared with it there. The linear
+    model is trained again where it was not, which costs little."""
+    for other in chosen.others:
+        if [fold for fold, _ in other.fits] == list(folds):
+            yield other, [fitted for _, fitted in other.fits]
+        elif other.measured.candidate.lift == "linear":
+            yield other, [train_other(other, fold, settings, "choose") for fold in folds]
+
+
+def train_other(other: Other, fold: Fold, settings: Settings, phase: str) -> Fitted:
+    """Another model of the race, trained on a fold."""
+    candidate = other.measured.candidate
+    if settings.l2 == "auto":
+        candidate = candidate.for_rows(fold.n_train, other.measured.n_rows)
+    return train_on_fold(candidate, fold, settings, None, phase, settings.max_iter)
+
+
+def blended(fitted: Fitted, additions: Sequence[tuple[Fitted, float]], fold: Fold) -> Fitted:
+    """The fit with ``share`` times the plane that each addition has for a class."""
+    features = _joint_features([fitted, *(one for one, _ in additions)], fold)
+    planes = _over(fitted, features)
+    for addition, share in additions:
+        planes = with_shared_plane(planes, _over(addition, features), share)
+    train, valid = fitted.train, fitted.valid
+    if features is not fitted.features:
+        train, valid = fold.parts(features)
+    trained = replace(fitted.trained, planes=features.working(planes))
+    return replace(fitted, features=features, train=train, valid=valid, trained=trained)
+
+
+def _joint_features(fits: Sequence[Fitted], fold: Fold) -> Features:
+    """Features that every one of the fits can be written in: its own for the first, where the
+    others have no curves or tables; else those of a joined lift."""
+    lifts = [lift for one in fits if isinstance(lift := _lift(one), SplineLift)]
+    if not lifts or (len(lifts) == 1 and lifts[0] is _lift(fits[0])):
+        return fits[0].features
+    rows = fold.preparation.encoded
+    return fold.preparation.features_of(joined(lifts, rows.X, rows.weight))
+
+
+def _over(fitted: Fitted, features: Features) -> Planes:
+    """The planes of a fit over the lift's own features of ``features``."""
+    planes, lift = fitted.features.expanded(fitted.trained.planes), features.feature_map.lift
+    own = _lift(fitted)
+    if own is lift or not isinstance(lift, SplineLift):
+        return planes
+    if isinstance(own, SplineLift):
+        return over(planes, own, lift)
+    return as_curves(planes, fitted.features.feature_map, lift)
+
+
+def _lift(fitted: Fitted) -> object:
+    return fitted.features.feature_map.lift
+
+
+def penalty_of_blend(
+    state: TrainingState, before: Fitted, after: Fitted, shares: Sequence[Share]
+) -> TrainingState:
+    """The penalty with which a warm start goes on: the winner's, or that of the first model with
+    curves where the winner had none."""
+    own, lift = _lift(before), _lift(after)
+    if own is lift or not isinstance(lift, SplineLift):
+        return state
+    if isinstance(own, SplineLift):
+        return replace(state, units=units_over(state.units, own, lift))
+    measured = next(one.of.measured for one in shares if one.of.measured.candidate.lift == "spline")
+    l2 = measured.candidate.for_rows(len(after.train), measured.n_rows).l2
+    return replace(state, l2=l2, units=None)
