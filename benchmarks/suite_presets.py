@@ -55,10 +55,10 @@ def rank_rows(results: Results, measured: list[str], others: list[str]) -> str:
         few = [key, *(one for one in READABLE if one in others)]
         readable = common_ground(only(results, few), few)
         among = [f"{mean_ranks(readable, m)[readable.models.index(key)]:.2f}" for m in METRICS]
-        n_tables = f"{len(ground.tables)}"
-        rows.append([PRESETS[key], n_tables, *cells, leader, " / ".join(among)])
+        seen = [f"{len(ground.tables)}", ground.seeds_per_table]
+        rows.append([PRESETS[key], *seen, *cells, leader, " / ".join(among)])
     head = [
-        "preset", "tables", "log-loss rank of 11", "accuracy rank", "best peer",
+        "preset", "tables", "seeds", "log-loss rank of 11", "accuracy rank", "best peer",
         "among readable models",
     ]  # fmt: skip
     return "\n".join(table(head, rows))
@@ -88,8 +88,12 @@ def duels(results: Results, measured: list[str]) -> str:
         won = int((ours < theirs).sum() + (~finished).sum())
         lost = int((ours > theirs).sum())
         ratio = np.exp(np.mean(np.log(ours[finished] / theirs[finished])))
-        rows.append([PRESETS[key], f"{won} : {lost}", str(int((~finished).sum())), f"{ratio:.3f}"])
-    head = ["preset", "won : lost", "EBM not finished", "log-loss ratio, geometric mean"]
+        seen = [str(len(ground.tables)), ground.seeds_per_table, f"{won} : {lost}"]
+        rows.append([PRESETS[key], *seen, str(int((~finished).sum())), f"{ratio:.3f}"])
+    head = [
+        "preset", "tables", "seeds", "won : lost", "EBM not finished",
+        "log-loss ratio, geometric mean",
+    ]  # fmt: skip
     return "Against EBM:\n\n" + "\n".join(table(head, rows))
 
 

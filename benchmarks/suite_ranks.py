@@ -30,6 +30,12 @@ class Ground:
     def tables(self) -> list[str]:
         return list(self.seeds)
 
+    @property
+    def seeds_per_table(self) -> str:
+        """How many seeds its tables have: "3", or "1–3" where that differs."""
+        counts = {len(seeds) for seeds in self.seeds.values()} or {0}
+        return "–".join(str(n) for n in sorted({min(counts), max(counts)}))
+
     def runs(self, table: str, model: str) -> list[Run]:
         return [Run(table, model, seed) for seed in self.seeds[table]]
 
@@ -121,6 +127,13 @@ def duel(ground: Ground, ours: str, theirs: str, metric: str) -> tuple[int, int,
         for table in both.tables
     ]
     return found.count(1), found.count(0), found.count(-1)
+
+
+def duel_by_mean(ground: Ground, ours: str, theirs: str, metric: str) -> tuple[int, int]:
+    """Tables with the better and with the worse mean, whatever the noise, over the same seeds."""
+    both = common_ground(ground.results, [ours, theirs])
+    found = ranks(both.means(metric), LARGER_IS_BETTER[metric])
+    return int((found[:, 0] < found[:, 1]).sum()), int((found[:, 0] > found[:, 1]).sum())
 
 
 def gap_to_best(ground: Ground, table: str, ours: str, others: list[str]) -> float:

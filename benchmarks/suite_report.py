@@ -12,6 +12,7 @@ from suite_ranks import (
     common_ground,
     critical_difference,
     duel,
+    duel_by_mean,
     gap_to_best,
     mean_ranks,
     place,
@@ -47,8 +48,7 @@ def render(results: Results, names: dict[str, str], picture: str) -> str:
 
 def heading(ground: Ground, names: dict[str, str]) -> str:
     unfinished = len({run.table for run in ground.results} - set(ground.tables))
-    counts = [len(seeds) for seeds in ground.seeds.values()]
-    fits = sum(counts) * len(ground.models)
+    fits = sum(map(len, ground.seeds.values())) * len(ground.models)
     parts = {p for made in ground.results.values() for p in made.versions.split(", ") if p}
     return "\n".join(
         [
@@ -59,8 +59,7 @@ def heading(ground: Ground, names: dict[str, str]) -> str:
             "",
             f"Models: {len(ground.models)}. Tables: {len(ground.tables)}"
             + (f" ({unfinished} more are not measured by all models yet)" if unfinished else "")
-            + f". Seeds: {'–'.join(str(n) for n in sorted({min(counts), max(counts)}))}. "
-            f"Fits: {fits:,}.",
+            + f". Seeds: {ground.seeds_per_table}. Fits: {fits:,}.",
             "",
             f"Conditions: one thread; {', '.join(sorted(parts))}.",
         ]
@@ -89,18 +88,29 @@ def rank_table(ground: Ground, names: dict[str, str], picture: str) -> str:
 def duels(ground: Ground, names: dict[str, str]) -> str:
     if OURS not in ground.models:
         return ""
-    body = [
-        [
-            names[peer],
-            *(" / ".join(map(str, duel(ground, OURS, peer, metric))) for metric in TITLES),
-        ]
-        for peer in ground.models
-        if peer != OURS
-    ]
+    body = [duel_row(ground, names, peer) for peer in ground.models if peer != OURS]
     lines = ["## geomix against each peer: tables won / tied / lost", ""]
-    lines += table(["peer", *TITLES.values()], body)
-    lines += ["", "Tied: the mean difference is within one standard error of the paired seeds."]
+    head = ["peer", "tables", "seeds", *TITLES.values(), "log-loss by mean, won : lost"]
+    lines += table(head, body)
+    lines += [
+        "",
+        "Each pair is compared on the tables and seeds that both were measured on. Tied: the mean "
+        "difference is within one standard error of the paired seeds, which a single seed always "
+        "is. By mean: whatever the noise.",
+    ]
     return "\n".join(lines)
+
+
+def duel_row(ground: Ground, names: dict[str, str], peer: str) -> list[str]:
+    both = common_ground(ground.results, [OURS, peer])
+    won, lost = duel_by_mean(ground, OURS, peer, "log_loss")
+    return [
+        names[peer],
+        str(len(both.tables)),
+        both.seeds_per_table,
+        *(" / ".join(map(str, duel(ground, OURS, peer, metric))) for metric in TITLES),
+        f"{won} : {lost}",
+    ]
 
 
 def by_table(ground: Ground, names: dict[str, str], metric: str) -> str:

@@ -149,6 +149,8 @@ def test_wins_ties_and_losses():
     # Won; lost; within a standard error; exact; lost for want of a seed; neither finished.
     assert suite_ranks.duel(found, "ours", "theirs", "log_loss") == (1, 3, 2)
     assert suite_ranks.duel(found, "theirs", "ours", "log_loss") == (2, 3, 1)
+    assert suite_ranks.duel_by_mean(found, "ours", "theirs", "log_loss") == (1, 3)
+    assert suite_ranks.duel_by_mean(found, "theirs", "ours", "log_loss") == (3, 1)
     assert suite_ranks.place(found, "t0", "ours", "log_loss") == 1
     assert suite_ranks.place(found, "t1", "ours", "log_loss") == 2
     assert suite_ranks.place(found, "t5", "ours", "log_loss") is None
