@@ -16,7 +16,6 @@ from geomix import __version__
 from geomix.explain.cells import model_schema
 from geomix.explain.drift import Drift
 from geomix.explain.effect_facts import Effect, Effects
-from geomix.explain.effects import effects
 from geomix.explain.findings import CODES
 from geomix.explain.global_explanation import GlobalExplanation, explain_global
 from geomix.explain.plane_cards import PlaneCard
@@ -67,7 +66,8 @@ def facts(
     """The whole report as plain values; ``live`` is what the page's JavaScript works with."""
     asked = ask(model, X, y)
     explanation = _explained(asked, ignore)
-    found = effects(model, asked.some_rows[0])
+    found = explanation.effects
+    assert found is not None  # there are rows
     quality = evaluate(asked.P, asked.predicted, asked.y)
     reach = _reach(asked)
     n_total = len(asked.y) if n_total is None else n_total
