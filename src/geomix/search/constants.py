@@ -46,8 +46,17 @@ ERRORS_TO_PREFER_SIMPLE = 0.5
 # ... plus this share of the best loss, by preset: what reading a simpler model is worth.
 WORTH_IT = {"readable": 0.005, "accurate": 0.0, "fast": 0.0}
 
-# Validation rows whose losses sum to less than this leave nothing to win (nats).
-NOTHING_TO_WIN = 1.0
+
+class Nats(NamedTuple):
+    """Sums of losses over the validation rows."""
+
+    left_to_win: float
+    worth_a_step: float
+
+
+# The race ends where less is left to win. A step along an axis that gains less is a tie, which
+# rounding would decide: another CPU would choose another model (decision 65).
+NATS = Nats(left_to_win=1.0, worth_a_step=0.1)
 
 # --- costs: rows x features x planes x iterations, counted before a trial starts ---
 

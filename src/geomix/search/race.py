@@ -24,7 +24,7 @@ from geomix.search.constants import (
     ERRORS_TO_DROP,
     ERRORS_TO_PREFER_SIMPLE,
     MARGIN_TO_DROP,
-    NOTHING_TO_WIN,
+    NATS,
     WORTH_IT,
 )
 from geomix.search.cost import Budget, operations
@@ -231,7 +231,8 @@ class Race:
     def _to_beat(self, best: Measured, axis: str, up: bool) -> float:
         """The loss that a step has to reach: more planes or pairs have to be worth reading."""
         adds_to_read = up and axis in ("planes", "pairs")
-        return (1.0 - WORTH_IT[self.settings.preset] * adds_to_read) * best.loss
+        wanted = (1.0 - WORTH_IT[self.settings.preset] * adds_to_read) * best.loss
+        return wanted - NATS.worth_a_step / len(best.row_losses)
 
     def _measured(self, candidate: Candidate, runner: Runner) -> Measured | None:
         """The trial of a candidate; None if it would exceed the budget."""
@@ -284,7 +285,7 @@ class Race:
         best = self.best
         if best is None:
             return
-        if self.is_last_rung and best.loss * len(best.row_losses) <= NOTHING_TO_WIN:
+        if self.is_last_rung and best.loss * len(best.row_losses) <= NATS.left_to_win:
             raise RaceIsOver("nothing left to win")
         if self.deadline is not None and self.deadline.is_past("choose"):
             raise RaceIsOver("time_limit: its share for the choice was used up")
