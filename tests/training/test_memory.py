@@ -329,7 +329,8 @@ def test_large_rows_are_clustered_block_by_block(rng, small_blocks, monkeypatch,
         rows = Rows(row_views.all_rows(X), y, np.ones(600))
         made = preparation.prepare(rows, None, table, 2, None, Settings(pca=pca), 0)
         found.append((made.clusters, made.clusters_of(5)))
-        assert bool(whole_rows) == (most > 0)
+        # Few rows are made whole only where a rotation could round by the size of a block.
+        assert bool(whole_rows) == (most > 0 and pca is not None)
         assert "rows" not in vars(made)  # made for the clustering, and not kept
     for whole, in_blocks in zip(*found, strict=True):
         assert np.array_equal(whole.plane_of_row, in_blocks.plane_of_row)

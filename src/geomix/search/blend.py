@@ -52,8 +52,10 @@ def choose_shares(
     if not settings.calibrate or chosen.candidate.lift == "fourier":
         return [], list(fits)
     y, weight = pooled(list(folds))
-    left = dict(_fits_of_others(chosen, folds, settings))
-    scores = {one: _scores(some, settings) for one, some in left.items()}
+    left, scores = {}, {}
+    for other, some in _fits_of_others(chosen, folds, settings):
+        left[other] = [fitted for fitted, _ in some]
+        scores[other] = np.concatenate([found for _, found in some])
     S, found = _scores(fits, settings), []
     worth_it = {one: _worth_reading(one, chosen, settings) for one in left}
     while (best := _best_addition(S, scores, worth_it, y, weight, settings)) is not None:
@@ -100,14 +102,25 @@ def _best_addition(
 
 def _fits_of_others(
     chosen: Chosen, folds: Sequence[Fold], settings: Settings
-) -> Iterator[tuple[Other, list[Fitted]]]:
-    """The other models on the folds of the winner: as they were compared with it there. The linear
-    model is trained again where it was not, which costs little."""
+) -> Iterator[tuple[Other, list[tuple[Fitted, FloatArray]]]]:
+    """The other models on the folds of the winner, each with its scores: as they were compared with
+    it there. The linear model is trained again where it was not, which costs little."""
     for other in chosen.others:
         if [fold for fold, _ in other.fits] == list(folds):
-            yield other, [fitted for _, fitted in other.fits]
+            yield other, [_scored(fitted, settings) for _, fitted in other.fits]
         elif other.measured.candidate.lift == "linear":
-            yield other, [train_other(other, fold, settings, "choose") for fold in folds]
+            yield other, [_trained_again(other, fold, settings) for fold in folds]
+
+
+def _scored(fitted: Fitted, settings: Settings) -> tuple[Fitted, FloatArray]:
+    """A fit without its rows, which are wide under a linear lift, and its validation scores."""
+    return fitted.without_rows(), fitted.held_out_scores(settings.sharpness)
+
+
+def _trained_again(other: Other, fold: Fold, settings: Settings) -> tuple[Fitted, FloatArray]:
+    found = _scored(train_other(other, fold, settings, "choose"), settings)
+    fold.forget()
+    return found
 
 
 def train_other(other: Other, fold: Fold, settings: Settings, phase: str) -> Fitted:

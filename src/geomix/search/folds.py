@@ -162,6 +162,14 @@ class Fold:
             self._parts[features] = train, self._validation(rows, features.held_out)
         return self._parts[features]
 
+    def forget(self) -> None:
+        """Free the features that were made here; a later fit makes them again. Folds of a
+        cross-validation share those of their preparation, which stay."""
+        self._parts.clear()
+        self._scaled.clear()
+        if self.train_index is None:
+            self.preparation.forget()
+
     def state(self) -> dict[str, Any]:
         """Everything that fits on this fold leave behind, for ``restore``."""
         return self.__dict__ | {"trained": dict(self.trained), "wholes": dict(self.wholes)}
@@ -219,6 +227,12 @@ class Fitted:
         for rows in (self.train, self.valid, self.features.rows, self.features.held_out):
             if rows is not None:
                 rows.unpack()
+
+    def without_rows(self) -> Fitted:
+        """The planes and the way to their features alone."""
+        none = self.features.rows.take(np.empty(0, dtype=np.intp))
+        features = replace(self.features, rows=none, held_out=None)
+        return replace(self, features=features, train=none, valid=None)
 
     def held_out_scores(self, sharpness: float) -> FloatArray:
         """Class scores of the validation rows, uncalibrated."""

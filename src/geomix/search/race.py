@@ -136,11 +136,15 @@ class Race:
                 runner.verdict = "left out of the finals, over budget"
         left = compared
         before = self.known, [one.best for one in left]
+        for fold in self.folds:
+            fold.forget()
         self.rung, self.folds, self.known = len(rungs), folds, {}
         try:
             for runner in left:
                 assert runner.best is not None
                 runner.best = self._measured(self._on_these_rows(runner.best), runner)
+                for fold in folds:  # five times as many rows as on a rung
+                    fold.forget()
         except RaceIsOver:  # some families were not compared: the last rung decides
             self.known, bests = before
             for runner, best in zip(left, bests, strict=True):

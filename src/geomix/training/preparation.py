@@ -65,6 +65,20 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
+class RoundedRows:
+    """What ``standardised`` makes of a block of encoded rows."""
+
+    linear: FeatureMap
+
+    @property
+    def n_outputs(self) -> int:
+        return self.linear.n_outputs
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        return round_in_place(np.ascontiguousarray(self.linear(X), dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
 class Preparation:
     """Rows, their linear feature map, and the features and clusters made so far.
 
@@ -112,11 +126,18 @@ class Preparation:
         """The rows standardised; large ones block by block, in every pass again."""
         X = self.encoded.X
         n_numbers = X.shape[0] * self.linear.n_outputs
+        by_block: Any = self.linear
         if not isinstance(X, PickedRows) or n_numbers <= MOST_NUMBERS_AT_ONCE:
-            # Not kept: of a table with categories they are its widest array, and a race has six.
             kept: Rows | None = vars(self).get("rows")
-            return standardised(self.encoded, self.linear) if kept is None else kept
-        in_blocks = PickedRows(X.table, X.index, self.linear)
+            if kept is not None:
+                return kept
+            # A rotation may round by the size of a block.
+            alike = self.linear.standardize.rotation is None and X.dtype == np.float64
+            if not isinstance(X, PickedRows) or not alike:
+                return standardised(self.encoded, self.linear)
+            # Of a table with categories they would be its widest array, and a race has six.
+            by_block = RoundedRows(self.linear)
+        in_blocks = PickedRows(X.table, X.index, by_block)
         return Rows(in_blocks, self.encoded.y, self.encoded.weight)
 
     def clusters_of(self, n_planes: int | None) -> Clusters:
@@ -162,6 +183,13 @@ class Preparation:
     def most_knots(self) -> int:
         """The most knots of a column for this number of rows."""
         return min(max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS), MOST_KNOTS)
+
+    def forget(self) -> None:
+        """Free the features and the standardised rows, which are made again when needed."""
+        with self._turn:
+            self._made.clear()
+            for name in ("rows", "held_out"):
+                vars(self).pop(name, None)
 
     def has_made(self, *key: Any) -> bool:
         return key in self._made
