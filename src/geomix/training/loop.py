@@ -1,8 +1,9 @@
 """The loop: rows -> kernel -> solver, while the pooling sharpens.
 
 ``train_planes`` improves given planes on lifted rows (``rows.X`` holds phi), by L-BFGS
-(``training/lbfgs_stages.py``) or Adam (``training/adam_epochs.py``). Both report every iteration
-to a ``Run`` (``training/run.py``), which keeps the records and the best planes.
+(``training/lbfgs_stages.py``), by Adam (``training/adam_epochs.py``), or by both on very many
+binned rows (``training/many_rows.py``). All report every iteration to a ``Run``
+(``training/run.py``), which keeps the records and the best planes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from geomix.core.row_sums import Sums
 from geomix.core.spline import Binned
 from geomix.training.adam_epochs import train_by_epochs
 from geomix.training.lbfgs_stages import train_by_stages
+from geomix.training.many_rows import is_for_many_rows, train_on_many_rows
 from geomix.training.rows import Rows
 from geomix.training.run import OnIteration, Run, Trained
 from geomix.training.settings import Settings
@@ -65,6 +67,8 @@ def train_planes(
         solver = "lbfgs" if is_small or isinstance(train.X, Binned) else "adam"
     if planes.n_inputs == 0:  # only biases: they start at their optimum, which Adam would leave
         solver = "lbfgs"
+    if settings.solver == "auto" and is_for_many_rows(planes, train, run):
+        return train_on_many_rows(planes, run, train, rng)
     if solver == "lbfgs":
         return train_by_stages(planes, run)
     return train_by_epochs(planes, run, train, rng)
