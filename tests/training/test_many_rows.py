@@ -1,4 +1,4 @@
-"""Training of many planes on very many rows: a sample, batches, and then all rows."""
+"""Training of several planes on very many rows: a sample, batches, and then all rows."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,7 @@ def table():
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    """1,500 rows are very many, 500 are a sample of them, two planes are many."""
-    monkeypatch.setattr(many_rows, "FEWEST_PLANES", 2)
+    """1,500 rows are very many, 500 are a sample of them."""
     monkeypatch.setattr(many_rows, "FEWEST_ROWS", 1_500)
     monkeypatch.setattr(many_rows, "ROWS_OF_SAMPLE", 500)
 

@@ -12,7 +12,7 @@ one_cluster          the silhouettes that one Gaussian reaches, to compare with
 adaptive_penalty     the importance of columns and steps, and a penalty that follows it
 learnt_lift          frequencies of a Fourier lift, learnt with its planes
 many_classes         training on very many classes is cut short
-many_rows            many planes on very many rows: batches between L-BFGS and L-BFGS
+many_rows            several planes on very many rows: batches between L-BFGS and L-BFGS
 monotone             constraints on the weights that make probabilities monotone
 loop                 the solver's loop: lbfgs_stages or adam_epochs, with schedules
 run, history         what a run records, and when it has to stop

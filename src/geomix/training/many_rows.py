@@ -1,4 +1,4 @@
-"""Many planes on very many binned rows: few passes over all of them.
+"""Several planes on very many binned rows: few passes over all of them.
 
     L-BFGS on a sample        the planes come near their final place
     Adam on batches of rows   ``BATCHES`` steps in each of ``PASSES`` passes, learning rate falling
@@ -21,9 +21,8 @@ from geomix.training.lbfgs_stages import train_by_stages
 from geomix.training.rows import Rows, stratified_split
 from geomix.training.run import Run, Trained
 
-# Passes over fewer rows, or with fewer planes per class, are cheap, and batches would be noisy.
+# Passes over fewer rows are cheap, and batches of them would be noisy.
 FEWEST_ROWS = 100_000
-FEWEST_PLANES = 8
 # Twice the largest rung of the race.
 ROWS_OF_SAMPLE = 40_000
 ITERATIONS_ON_SAMPLE = 20
@@ -39,10 +38,10 @@ SQUARE_DECAY = 0.99
 
 def is_for_many_rows(planes: Planes, train: Rows, run: Run) -> bool:
     """Whether training goes by batches: where a run has room for all of its passes."""
-    has_many_planes = planes.n_planes >= FEWEST_PLANES * planes.n_classes
+    several = planes.n_planes > planes.n_classes  # one plane has one optimum, found in few passes
     has_room = run.phase != "fit" or run.max_iter >= PASSES + LAST_ITERATIONS
     is_large = len(train) >= FEWEST_ROWS and isinstance(train.X, Binned)
-    return has_many_planes and is_large and has_room
+    return several and is_large and has_room
 
 
 def train_on_many_rows(planes: Planes, run: Run, train: Rows, rng: np.random.Generator) -> Trained:
