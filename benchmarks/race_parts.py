@@ -10,6 +10,7 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows). The parts
     factor   tables over pairs of columns have a penalty of their own
     lines    the plane of the linear model is added where that clearly pays
     kept     a third of the budget is kept for the finals
+    ties     a step of the search has to gain 0.1 nat over the validation rows
 
 Other settings of the training are compared in the same way: ``smoothing 0.02`` and the like. With
 ``--one-plane`` every fit is one curve per column and class, without pairs.
@@ -32,7 +33,7 @@ from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier, Recipe
-from geomix.search import candidates, choosing, cost, splits
+from geomix.search import candidates, choosing, cost, race, splits
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
@@ -76,6 +77,7 @@ VARIANTS = {
     "one penalty": Variant(one_factor),
     "no blend": Variant(lambda: changed(choosing, "_others", lambda _: ())),
     "one part": Variant(lambda: changed(choosing, "budget_for", whole_budget)),
+    "no ties": Variant(lambda: changed(race, "NATS", race.NATS._replace(worth_a_step=0.0))),
     **{
         f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))
         for share in (0.02, 0.01, 0.001, 0.0)
