@@ -64,6 +64,17 @@ class SplineLift:
         """(n_parts,) the column of each part; of a pair, its first."""
         return np.array([part.columns[0] for part in self.parts], dtype=np.intp)
 
+    @cached_property
+    def neighbours(self) -> tuple[IntArray, IntArray]:
+        """(n_outputs,) the step below and the step above each step along a number. The first and
+        the last step of a curve, and steps without an order, have themselves."""
+        low, high = np.arange(self.n_outputs), np.arange(self.n_outputs)
+        for part, steps in self.by_part():
+            end = steps.start + part.n_ordered
+            low[steps.start + 1 : end] -= 1
+            high[steps.start : max(end - 1, steps.start)] += 1
+        return low, high
+
     def by_part(self) -> Iterator[tuple[SplinePart, slice]]:
         """Each part, and where its steps are among all of them."""
         for part, start in zip(self.parts, self.step_start.tolist()[:-1], strict=True):
@@ -152,8 +163,8 @@ class Binned:
         out = np.zeros((len(rows), self.lift.n_outputs))
         for part, steps, codes in self.by_part():
             at = codes.astype(np.intp)
-            sums = np.stack([np.bincount(at, row, part.n_bins) for row in rows])
-            out[:, steps] = sums @ part.bin_phi()
+            sums = np.stack([np.bincount(at, row, part.n_bins) for row in rows]) * 1.0
+            out[:, steps] = part.sums_of_bins(sums)
         return self._in_units(out).reshape(*left.shape[:-1], self.lift.n_outputs)
 
     def group_sums(self, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
@@ -164,8 +175,8 @@ class Binned:
         out = np.zeros((n_groups, self.lift.n_outputs))
         for part, steps, codes in self.by_part():
             mass = np.bincount(group * part.n_bins + codes, weight, n_groups * part.n_bins)
-            sums = mass.reshape(n_groups, part.n_bins)
-            out[:, steps] = sums @ part.bin_phi()
+            sums = mass.reshape(n_groups, part.n_bins) * 1.0
+            out[:, steps] = part.sums_of_bins(sums)
         return self._in_units(out)
 
     def _in_units(self, of_steps: FloatArray) -> FloatArray:
@@ -229,7 +240,7 @@ def centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
     mass = np.bincount(part.codes(X), weight, part.n_bins)
     mass[~part.counts_in_mean()] = 0.0
     total = mass.sum()
-    mean = (mass / total) @ part.bin_phi() if total > 0.0 else part.mean
+    mean = part.sums_of_bins(mass[None] / total)[0] if total > 0.0 else part.mean
     return replace(part, mean=mean)
 
 

@@ -6,7 +6,8 @@
 
 Every part has the same methods. ``phi`` is exact. Training works on bins instead: ``codes`` gives
 the bin of each cell and ``bin_phi`` (n_bins, n_steps) the phi of each bin, so that
-``bin_phi()[codes(X)]`` is phi of the bins' representative values, to 24 bits. ``columns`` are the
+``bin_phi()[codes(X)]`` is phi of the bins' representative values, to 24 bits, and
+``sums_of_bins(mass)`` is mass @ bin_phi() without that matrix. ``columns`` are the
 columns that the part reads, ``n_ordered`` counts the leading steps that are neighbours along a
 number, and ``counts_in_mean`` (n_bins,) marks the bins that the mean of phi is over. ``X`` are
 encoded rows, NaN where a cell is missing.
@@ -107,9 +108,14 @@ class CurvePart:
         return np.arange(self.n_bins) < len(self.values)  # not the bin of missing cells
 
     @cached_property
+    def exact_bin_places(self) -> tuple[IntArray, FloatArray]:
+        """``place`` of the representatives."""
+        return self.place(self.values)
+
+    @cached_property
     def bin_places(self) -> tuple[IntArray, FloatArray]:
         """``place`` of the representatives, rounded to 24 bits."""
-        interval, position = self.place(self.values)
+        interval, position = self.exact_bin_places
         return interval, rounded(position)
 
     def bin_phi(self) -> FloatArray:
@@ -117,6 +123,25 @@ class CurvePart:
         out[:-1] -= self.mean
         out[-1, self.n_ordered :] = 1.0
         return out
+
+    @cached_property
+    def _bins_of_steps(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """(n_ordered,) the first bin in the interval of each step and the first one above it;
+        (n_bins,) positions of the bins in their intervals, 0 for that of missing cells."""
+        interval, position = self.bin_places
+        steps = np.arange(self.n_ordered)
+        first, above = (np.searchsorted(interval, steps, side) for side in ("left", "right"))
+        return first, above, np.append(position, 0.0)
+
+    def sums_of_bins(self, mass: FloatArray) -> FloatArray:
+        first, above, position = self._bins_of_steps
+        beyond = np.zeros_like(mass)
+        beyond[:, :-1] = np.cumsum(mass[:, -2::-1], axis=1)[:, ::-1]
+        out = np.zeros((len(mass), self.n_steps))
+        within = np.add.reduceat(mass * position, first, axis=1)
+        out[:, : self.n_ordered] = beyond[:, above] + np.where(first < above, within, 0.0)
+        out[:, self.n_ordered :] = mass[:, -1:]
+        return out - self.mean * beyond[:, :1]
 
     def _steps(self, interval: IntArray, position: FloatArray) -> FloatArray:
         """phi before centring, (n, n_steps), of cells that are not missing."""
@@ -165,6 +190,10 @@ class LevelPart:
         out[self.n_steps :] = 0.0
         return out
 
+    def sums_of_bins(self, mass: FloatArray) -> FloatArray:
+        of_levels = mass[:, : self.n_steps]
+        return of_levels - self.mean * of_levels.sum(axis=1, keepdims=True)
+
 
 @dataclass(frozen=True, eq=False)
 class PairPart:
@@ -205,6 +234,14 @@ class PairPart:
         out -= self.mean
         out[~self.counts_in_mean()] = 0.0
         return out
+
+    def sums_of_bins(self, mass: FloatArray) -> FloatArray:
+        cells = mass.reshape(len(mass), self.n_first, self.n_second)[:, :-1, :-1]
+        total = cells.sum(axis=(1, 2))
+        for axis, thresholds in ((1, self.first), (2, self.second)):
+            if thresholds is not None:
+                cells = np.flip(np.cumsum(np.flip(cells, axis), axis=axis), axis)
+        return cells.reshape(len(mass), self.n_steps) - self.mean * total[:, None]
 
     def counts_in_mean(self) -> BoolArray:
         first = np.arange(self.n_first) < self.n_first - 1

@@ -20,17 +20,20 @@ from geomix.search.parallel import in_order
 from geomix.training.adaptive_penalty import pair_units, part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units, make_features
 from geomix.training.history import Record
-from geomix.training.initial_planes import initial_planes, split_planes
+from geomix.training.initial_planes import flat_planes, initial_planes, split_planes
 from geomix.training.interactions import Pairs, strongest_pairs
 from geomix.training.learnt_lift import learnt_lift
-from geomix.training.loop import train_planes
-from geomix.training.many_classes import affordable
+from geomix.training.loop import train_planes, uses_lbfgs
+from geomix.training.many_classes import MANY_CLASSES, affordable
 from geomix.training.monotone import order_of
 from geomix.training.preparation import Preparation, standardised
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
+
+# Packed rows of up to this many bytes are kept: packing takes as long as several iterations.
+MOST_BYTES_TO_KEEP_PACKED = 2**18
 
 # The model that measures the importance of columns, and on whose residuals pairs are screened.
 PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
@@ -223,7 +226,9 @@ class Fitted:
         return self.features.is_small
 
     def unpack(self) -> None:
-        """Free the packed rows of a fit that is kept."""
+        """Free the packed rows of a fit that is kept, unless they are few."""
+        if self.features.n_bytes <= MOST_BYTES_TO_KEEP_PACKED:
+            return
         for rows in (self.train, self.valid, self.features.rows, self.features.held_out):
             if rows is not None:
                 rows.unpack()
@@ -437,6 +442,9 @@ def _start(
     neighbour = fold.trained.get(replace(candidate, l2=0.0))
     if neighbour is not None and not several and phase == "choose":
         return neighbour
+    if not several and settings.init == "auto" and _is_solved(settings, train, preparation):
+        planes = flat_planes(train, preparation.n_classes, settings.label_smoothing)
+        return Start(planes, "flat", 0)
     clusters = clusters.of(fold.train_index)
     rng = stream(seed, "initial", *([number] if number else []))
     if several and candidate.lift == "spline" and settings.init == "auto":
@@ -453,6 +461,12 @@ def _start(
         smooth_scale=settings.solver == "adam",
     )
     return Start(planes, init, 0)
+
+
+def _is_solved(settings: Settings, train: Rows, preparation: Preparation) -> bool:
+    """Whether one plane per class is trained until it converges: its start then only costs time."""
+    n_classes = preparation.n_classes
+    return n_classes <= MANY_CLASSES and uses_lbfgs(settings, train, n_classes)
 
 
 def _whole(candidate: Candidate, fold: Fold, settings: Settings) -> Planes:

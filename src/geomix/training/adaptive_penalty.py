@@ -37,19 +37,16 @@ from geomix.training.rows import Rows
 # unit falls below this share of the typical one (columns), or its square below this (steps).
 SMALLEST_STRENGTH = 0.05
 UNIT_FLOOR = 0.03
-NEIGHBOURS = np.array([0.25, 0.5, 0.25])
 
 
 def step_units(planes: Planes, lift: SplineLift) -> FloatArray:
     """Unit of each step, (n_steps,), from planes over the lift's own features."""
-    spread = planes.weights.var(axis=0)
+    of_step = planes.weights.var(axis=0)
+    low, high = lift.neighbours
+    spread = 0.25 * of_step[low] + 0.5 * of_step + 0.25 * of_step[high]
     for part, steps in lift.by_part():
-        if part.n_ordered:
-            along = slice(steps.start, steps.start + part.n_ordered)
-            padded = np.pad(spread[along], 1, mode="edge")
-            spread[along] = np.convolve(padded, NEIGHBOURS, mode="valid")
-        else:
-            spread[steps] = spread[steps].mean()
+        if not part.n_ordered:
+            spread[steps] = of_step[steps].mean()
     typical = spread.mean()
     if not typical > 0.0:
         return np.ones_like(spread)

@@ -43,7 +43,8 @@ def calmed(planes: Planes, rows: Rows, tolerance: float, left_out: Container[int
             along = slice(steps.start, steps.start + len(part.knots) - 1)
             mass = knot_mass(part, codes, rows.weight)
             mass += LEAST_MASS * max(mass.sum(), 1.0)
-            values = np.pad(np.cumsum(weights[:, along], axis=1), ((0, 0), (1, 0)))
+            values = np.zeros((len(weights), len(part.knots)))
+            np.cumsum(weights[:, along], axis=1, out=values[:, 1:])
             weights[:, along] = np.diff(kernel.calm_curves(values, mass, tolerance))
     return replace(planes, weights=weights)
 
@@ -51,7 +52,7 @@ def calmed(planes: Planes, rows: Rows, tolerance: float, left_out: Container[int
 def knot_mass(part: CurvePart, codes: IntArray, weight: FloatArray) -> FloatArray:
     """(n_knots,) weight of the rows near each knot; a row between two knots counts for both."""
     mass = np.bincount(codes, weight, part.n_bins)[:-1]
-    inner, share = part.place(part.values)
+    inner, share = part.exact_bin_places
     at: FloatArray = np.bincount(inner, mass * (1.0 - share), len(part.knots)) * 1.0
     at += np.bincount(inner + 1, mass * share, len(part.knots))
     return at

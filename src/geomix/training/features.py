@@ -53,11 +53,16 @@ class Features:
         return self.rows.X.units if isinstance(self.rows.X, Binned) else None
 
     @property
-    def is_small(self) -> bool:
-        """Whether the rows take so little memory that they can be kept for later."""
+    def n_bytes(self) -> int:
+        """Memory of the rows."""
         X = self.rows.X
         stored, each = (X.codes, X.codes.itemsize) if isinstance(X, Binned) else (X, 8)
-        return bool(stored.shape[0] * stored.shape[1] * each <= MOST_BYTES_TO_KEEP)
+        return int(stored.shape[0] * stored.shape[1] * each)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the rows take so little memory that they can be kept for later."""
+        return self.n_bytes <= MOST_BYTES_TO_KEEP
 
     def with_units(self, units: FloatArray) -> Features:
         """The same features of a spline lift, its steps in these units."""

@@ -7,6 +7,7 @@
 
     split     the one trained plane of each class, moved a little towards the centre of the
               residuals in each of its clusters (``split_planes``)
+    flat      zero weights: one plane per class has one optimum (``flat_planes``)
 
 Biases start at the log share of each class (the logistic ones are learnt), minus log(M_c) / k: the
 soft-OR of M_c equal scores is higher by that. ``auto`` is k-means, or logistic where two runs of
@@ -66,6 +67,13 @@ def initial_planes(
     head_start = np.log(planes.per_class) / sharpness
     prior = 0.0 if init == "logistic" else _log_prior(rows, planes.n_classes, label_smoothing)
     return planes.with_class_bias(prior - head_start), init
+
+
+def flat_planes(rows: Rows, n_classes: int, label_smoothing: float) -> Planes:
+    """One plane per class with zero weights."""
+    weights, biases = np.zeros((n_classes, rows.X.shape[1])), np.zeros(n_classes)
+    planes = Planes(weights, biases, class_starts(np.ones(n_classes, dtype=np.intp)))
+    return planes.with_class_bias(_log_prior(rows, n_classes, label_smoothing))
 
 
 def split_planes(

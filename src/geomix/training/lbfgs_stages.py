@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from geomix.arrays import FloatArray
 from geomix.core import kernel
 from geomix.core.lbfgs import Enough
 from geomix.core.planes import Planes
@@ -52,7 +53,7 @@ def _stage(
     if limit <= 0 or run.stop_requested:
         return planes, False
     settings, rows = run.settings, run.sums()
-    usage = rows.terms(planes, sharpness, settings.label_smoothing).mean_usage
+    usage = _usage(planes, sharpness, run)
     run.usage = tuple(usage.tolist())
     followed = run.watch is not None or (validate and run.has_valid_loss)
 
@@ -79,3 +80,10 @@ def _stage(
     if not followed:
         run.steps_done(sharpness, losses)
     return planes.capped(settings.max_weight_norm), converged
+
+
+def _usage(planes: Planes, sharpness: float, run: Run) -> FloatArray:
+    """Mean responsibility of each plane; the only plane of a class answers for all of its score."""
+    if planes.n_planes == planes.n_classes:
+        return np.ones(planes.n_planes)
+    return run.sums().terms(planes, sharpness, run.settings.label_smoothing).mean_usage

@@ -58,20 +58,25 @@ def train_planes(
         n_before,
         order=order,
     )
-    solver = settings.solver
     if order is not None:
         return train_by_stages(order.feasible(planes), run)
-    if solver == "auto":
-        # Binned rows are looked up, not multiplied: their passes are cheap.
-        is_small = len(train) * planes.weights.size <= LARGEST_FULL_BATCH
-        solver = "lbfgs" if is_small or isinstance(train.X, Binned) else "adam"
-    if planes.n_inputs == 0:  # only biases: they start at their optimum, which Adam would leave
-        solver = "lbfgs"
     if settings.solver == "auto" and is_for_many_rows(planes, train, run):
         return train_on_many_rows(planes, run, train, rng)
-    if solver == "lbfgs":
+    if uses_lbfgs(settings, train, planes.n_planes):
         return train_by_stages(planes, run)
     return train_by_epochs(planes, run, train, rng)
+
+
+def uses_lbfgs(settings: Settings, train: Rows, n_planes: int) -> bool:
+    """Whether that many planes are trained by L-BFGS on full batches, and not by Adam."""
+    n_inputs = train.X.shape[1]
+    if n_inputs == 0:  # only biases: they start at their optimum, which Adam would leave
+        return True
+    if settings.solver != "auto":
+        return settings.solver == "lbfgs"
+    # Binned rows are looked up, not multiplied: their passes are cheap.
+    is_small = len(train) * n_planes * n_inputs <= LARGEST_FULL_BATCH
+    return is_small or isinstance(train.X, Binned)
 
 
 def train_on_sums(

@@ -46,7 +46,8 @@ class Recipe:
         Share of each target that is spread evenly over the classes. Where a class is rarer than
         this share, its log-odds are pulled up.
     init : {"auto", "kmeans", "logistic", "random"}, default="auto"
-        Where the planes start. "auto" is k-means, or logistic where k-means is not stable.
+        Where the planes start. "auto" is k-means, or logistic where k-means is not stable. One
+        plane per class starts flat: it has one optimum.
     solver : {"auto", "adam", "lbfgs"}, default="auto"
         Mini-batch Adam, or L-BFGS on all rows in stages of rising sharpness. "auto" decides by
         the size of the table.
