@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from geomix import GeometricMixtureClassifier, InvalidParameterError, estimator
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.spline_parts import PairPart
-from geomix.search import constants, cost, folds, race, splits
+from geomix.search import constants, cost, folds, race, splits, trials
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
@@ -515,6 +515,86 @@ def test_noise_does_not_make_curves_change_direction():
 
 def test_the_constants_of_the_choice_are_few_and_in_one_table():
     assert len([name for name in vars(constants) if name.isupper()]) <= 20
+
+
+# --- what is decided is not measured further ---
+
+
+@pytest.fixture(scope="module")
+def waves():
+    """The class depends on one column of six, up and down four times, wrong in one row of ten."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (900, 6))
+    wrong = rng.random(900) < 0.1
+    return GeometricMixtureClassifier(random_state=0).fit(X, (np.sin(12.0 * X[:, 0]) > 0) ^ wrong)
+
+
+def test_a_family_that_is_far_behind_is_not_walked_further(waves):
+    behind = [one for one in waves.history_.trials if one.family == "several linear planes"]
+    assert len({one.l2 for one in behind}) == 1  # the numbers of planes, and no penalty
+    assert any("behind by" in one.verdict for one in behind)
+
+
+@pytest.mark.parametrize(("with_pairs", "is_tried"), [(0.3, True), (0.31, False)])
+def test_pairs_that_gain_nothing_are_not_tried_with_several_planes(
+    with_pairs, is_tried, monkeypatch
+):
+    runners = [race.Runner(family) for family in racing(Settings(), ("linear", "spline"))]
+    losses = {"spline": 0.305, "spline with pairs": with_pairs}
+    for runner in runners:
+        if (loss := losses.get(runner.family.name)) is not None:
+            rows = np.full(100, loss), np.ones(100)
+            candidate = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
+            runner.best = Measured(candidate, 2, 6, *rows, 0.9, 1.0, 400, 10)
+    fold = SimpleNamespace(pairs=((0, 1),), preparation=SimpleNamespace(most_knots=64))
+    tried = []
+    monkeypatch.setattr(race.Race, "_measured", lambda _, candidate, *__: tried.append(candidate))
+    running = race.Race(Settings(), None, None, cost.Budget(0.0), runners, folds=[fold, fold])
+    both = next(one for one in runners if one.family.parent == "spline with pairs")
+    running._advance(both)
+    assert bool(tried) == is_tried
+    skipped = "skipped, spline with pairs is no better than its own parent"
+    assert (both.verdict == skipped) != is_tried
+
+
+def stand_in_trial(monkeypatch, rng, step_loss):
+    """A trial on five folds of 100 rows whose true class has this loss; the folds it trained."""
+    y = rng.integers(2, size=100)
+    valid = SimpleNamespace(y=y, weight=np.ones(100))
+    fold = SimpleNamespace(valid=valid, preparation=SimpleNamespace(n_classes=2), n_train=400)
+    log_odds = np.log(np.expm1(step_loss))
+    scores = np.where(y[:, None] == np.arange(2), 0.0, log_odds + rng.normal(0.0, 0.1, (100, 1)))
+    planes = SimpleNamespace(n_planes=2, weights=np.zeros(4), biases=np.zeros(2))
+    fitted = SimpleNamespace(
+        held_out_scores=lambda _: scores,
+        trained=SimpleNamespace(n_iter=5, planes=planes),
+        features=SimpleNamespace(expanded=lambda planes: planes),
+    )
+    monkeypatch.setattr(trials, "train_on_folds", lambda *_: (fitted for _ in range(5)))
+    candidate, settings = Candidate("linear", 1e-3), replace(Settings(), calibrate=False)
+    before = Measured(candidate, 2, 6, np.full(500, 0.2), np.ones(500), 0.9, 1.0, 400, 10)
+    found, fits = trials.measure(candidate, [fold] * 5, settings, None, [before], is_last_rung=True)
+    return found, len(fits)
+
+
+def test_a_step_that_is_clearly_worse_is_not_trained_on_every_fold(monkeypatch, rng):
+    found, n_trained = stand_in_trial(monkeypatch, rng, step_loss=0.4)
+    assert n_trained == 1
+    assert found.loss == pytest.approx(0.4, rel=0.05)
+    assert stand_in_trial(monkeypatch, rng, step_loss=0.2)[1] == 5
+
+
+@pytest.mark.parametrize(("n_rows", "n_fits"), [(1200, 6), (4000, 3)])
+def test_one_candidate_is_calibrated_by_as_few_folds_as_have_enough_rows(
+    n_rows, n_fits, monkeypatch
+):
+    trained = []
+    train = folds.train_planes
+    monkeypatch.setattr(folds, "train_planes", lambda *a, **k: trained.append(1) or train(*a, **k))
+    X, y = make_moons(n_rows, noise=0.25, random_state=0)
+    clf = GeometricMixtureClassifier(3, lift="linear", l2=1e-3, random_state=0).fit(X, y)
+    assert len(trained) == n_fits  # and one on all rows
+    assert clf.model_.temperature != 1.0
 
 
 # --- several starts, and the finals ---

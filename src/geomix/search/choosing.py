@@ -60,11 +60,12 @@ def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | Non
     task, settings = folds.task, folds.task.settings
     lifts = _lifts(task, log)
     needs_trial = task.refit and (settings.calibrate or settings.early_stopping != "off")
-    if not folds.can_measure or (_is_decided(task, lifts) and not needs_trial):
+    folds.is_decided = _is_decided(task, lifts)
+    if not folds.can_measure or (folds.is_decided and not needs_trial):
         family = racing(settings, lifts)[0]
         start = family.start(settings, folds.final.preparation.most_knots, None)
         return Chosen(start, is_measured=False)
-    rungs = Rungs(folds, is_decided=_is_decided(task, lifts))
+    rungs = Rungs(folds)
     outcome = run_race(
         rungs, settings, watch, lifts, budget_for(settings, folds, len(rungs)), deadline
     )

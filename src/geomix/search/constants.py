@@ -23,11 +23,13 @@ ROWS_PER_RUNG = (2_500, 10_000, 20_000)
 
 
 class Calibration(NamedTuple):
-    """Above ``from_rows`` rows the final planes leave a share out, at most ``most`` rows."""
+    """Above ``from_rows`` rows the final planes leave a share out, at most ``most`` rows. Where
+    nothing is chosen, folds are trained until they have ``enough`` validation rows."""
 
     from_rows: int
     share: float
     most: int
+    enough: int = 1_000
 
 
 # The temperature of planes that were trained on fewer rows than the final ones is too high.

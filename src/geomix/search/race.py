@@ -105,6 +105,11 @@ class Race:
         """The best of all families on this rung."""
         return min(self.known.values(), key=lambda m: m.loss, default=None)
 
+    @property
+    def _has_folds(self) -> bool:
+        """Whether rows are few, so that every trial takes several folds."""
+        return len(self.folds) > 1
+
     def run_rung(self, rung: int, folds: list[Fold]) -> None:
         self.rung, self.folds = rung, folds
         self.known = {}
@@ -176,9 +181,18 @@ class Race:
         if runner.is_out:
             return
         for axis in axes:
+            if self._is_decided(runner, axis):
+                return
             self._walk(axis, runner)
             if not self._has_a_chance(runner):
                 return
+
+    def _is_decided(self, runner: Runner, axis: str) -> bool:
+        """Whether walking an axis would not pay: on few rows a family that is clearly behind stays
+        there. More rows find another penalty from any start, and one number of planes shows
+        little about the others."""
+        has_tuned_start = runner.family.parent is not None and axis != "planes"
+        return self._has_folds and has_tuned_start and self._is_behind(runner)
 
     def _enter(self, runner: Runner) -> None:
         """Measure a family's best on the last rung, or its start, on the rows of this rung."""
@@ -199,11 +213,21 @@ class Race:
         if parent is not None and parent.best is None:
             runner.verdict = f"skipped with its parent, {parent.family.name}"
             return None
+        if self._has_folds and parent is not None and self._is_in_vain(parent):
+            runner.verdict = f"skipped, {parent.family.name} is no better than its own parent"
+            return None
         if runner.family.has_pairs and not fold.pairs:
             runner.verdict = "skipped, no pair of columns interacts"
             return None
         known = None if parent is None or parent.best is None else parent.best.candidate
         return runner.family.start(self.settings, fold.preparation.most_knots, known)
+
+    def _is_in_vain(self, runner: Runner) -> bool:
+        """Whether a family is no better than the one it started from."""
+        parent = self._parent(runner)
+        if parent is None or parent.best is None or runner.best is None:
+            return False
+        return runner.best.loss >= parent.best.loss
 
     def _parent(self, runner: Runner) -> Runner | None:
         return next((r for r in self.runners if r.family.name == runner.family.parent), None)
@@ -225,12 +249,20 @@ class Race:
         for up in (True, False):
             while runner.best is not None:
                 stepped = AXES[axis](runner.best.candidate, up, within)
-                other = None if stepped is None else self._measured(stepped, runner)
+                if stepped is None or self._has_no_more_planes(stepped, runner.best, axis):
+                    break
+                other = self._measured(stepped, runner, runner.best)
                 if other is None or other.loss >= self._to_beat(runner.best, axis, up):
                     break
                 runner.best = other
             if runner.best is not start:
                 return
+
+    def _has_no_more_planes(self, stepped: Candidate, before: Measured, axis: str) -> bool:
+        """Whether another number of planes is the same model: the classes have too few rows."""
+        n_planes_of = self.folds[0].preparation.n_planes_of
+        after, now = n_planes_of(stepped.n_planes), n_planes_of(before.candidate.n_planes)
+        return axis == "planes" and after == now
 
     def _to_beat(self, best: Measured, axis: str, up: bool) -> float:
         """The loss that a step has to reach: more planes or pairs have to be worth reading."""
@@ -238,8 +270,11 @@ class Race:
         wanted = (1.0 - WORTH_IT[self.settings.preset] * adds_to_read) * best.loss
         return wanted - NATS.worth_a_step / len(best.row_losses)
 
-    def _measured(self, candidate: Candidate, runner: Runner) -> Measured | None:
-        """The trial of a candidate; None if it would exceed the budget."""
+    def _measured(
+        self, candidate: Candidate, runner: Runner, before: Measured | None = None
+    ) -> Measured | None:
+        """The trial of a candidate; None if it would exceed the budget. before : the candidate
+        that it is a step from."""
         if candidate not in self.known:
             cost = operations(candidate, self.folds)
             if self.known or self.trials:
@@ -251,7 +286,7 @@ class Race:
                 self.folds,
                 self.settings,
                 self._told(runner),
-                self.best,
+                [one for one in (self.best, before) if one is not None],
                 is_last_rung=self.is_last_rung,
                 threads=self._threads(cost / len(self.folds)),
             )
@@ -301,13 +336,20 @@ class Race:
             return True
         return runner.best.loss <= (1.0 + MARGIN_TO_DROP) * parent.best.loss
 
-    def _drop_what_is_behind(self) -> None:
+    def _is_behind(self, runner: Runner) -> bool:
+        """Whether the best of a family is clearly worse than the best of all."""
         best = self.best
+        if best is None or runner.best is None:
+            return False
+        excess = paired(runner.best, best)
+        return not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * best.loss)
+
+    def _drop_what_is_behind(self) -> None:
         for runner in self.runners:
-            if best is None or runner.best is None or runner.is_out:
-                continue
-            excess = paired(runner.best, best)
-            if not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * best.loss):
+            if not runner.is_out and self._is_behind(runner):
+                assert runner.best is not None
+                assert self.best is not None
+                excess = paired(runner.best, self.best)
                 runner.verdict = f"behind by {excess.mean:.4f} ± {excess.error:.4f}"
 
 

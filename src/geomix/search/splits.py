@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -158,10 +159,13 @@ class Folds:
     The folds of a cross-validation share the preparation of the final training, which knows
     all rows but looks at no label's prediction. Rows of a single split are worth more: there
     the training part is prepared by itself.
+
+    is_decided : whether one candidate is left, which only needs its temperature.
     """
 
     task: Task
     splits: list[tuple[IntArray, IntArray]]
+    is_decided: bool = False
 
     @property
     def can_measure(self) -> bool:
@@ -210,6 +214,8 @@ class Folds:
             return 0
         if len(self.splits) > 1:
             return len(self.splits)
+        if self.is_decided:
+            return max(len(self.finals), 1)
         most = OPERATIONS.most[task.settings.preset] / 20.0
         n_finals = min(FOLDS_UP_TO.values()) if self.has_finals else 1
         return 1 if n_finals * operations > most else n_finals
@@ -219,24 +225,34 @@ class Folds:
         n_folds = self.n_to_check(operations)
         if len(self.splits) > 1:
             return self.cross_validation(n_folds)
+        if self.is_decided and self.finals:
+            return self.finals
         return self.finals if n_folds > 1 else [self.sample(ROWS_PER_RUNG[-1])][:n_folds]
 
     @property
     def has_finals(self) -> bool:
         """Whether a race ends with a comparison on folds."""
+        return self._is_folded_later and not self.is_decided
+
+    @property
+    def _is_folded_later(self) -> bool:
         task = self.task
         return len(self.splits) == 1 and task.refit and len(task.rows) <= ROWS_PER_RUNG[-1]
 
     @cached_property
     def finals(self) -> list[Fold]:
-        """Folds that compare the families at the end of a race on a single split; none where
-        rows are many, or where every rung has folds."""
+        """Folds that compare the families at the end of a race on a single split, or as many of
+        them as calibrate a candidate that is decided; none where rows are many, or where every
+        rung has folds."""
         task = self.task
-        if not self.has_finals:
+        if not self._is_folded_later:
             return []
         splits = stratified_folds(
             task.rows.y, min(FOLDS_UP_TO.values()), stream(task.seed, "check")
         )
+        if self.is_decided:
+            n_valid = accumulate(len(valid) for _, valid in splits)
+            splits = splits[: 1 + sum(n < CALIBRATION.enough for n in n_valid)]
         return [
             Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
             for train, valid in splits
@@ -269,10 +285,9 @@ class Folds:
 @dataclass(frozen=True, eq=False)
 class Rungs:
     """The rungs of a race: more training rows on each; one rung of folds where rows are few, and
-    one where a single candidate only needs its temperature (``is_decided``)."""
+    one where a single candidate only needs its temperature."""
 
     all_folds: Folds
-    is_decided: bool = False
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -280,20 +295,22 @@ class Rungs:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Training rows of each rung, or folds."""
-        if (n_folds := len(self.all_folds.splits)) > 1:
-            sizes: tuple[int, ...] = (n_folds,)
+        if len(self.all_folds.splits) > 1:
+            sizes: tuple[int, ...] = (len(self.all_folds.splits),)
         else:
             n_train = self.all_folds.n_train
             sizes = tuple(min(n_rows, n_train) for n_rows in ROWS_PER_RUNG)
-        return sizes[-1:] if self.is_decided else tuple(dict.fromkeys(sizes))
+        return sizes[-1:] if self.all_folds.is_decided else tuple(dict.fromkeys(sizes))
 
     @property
     def finals(self) -> list[Fold]:
         """The folds that compare the families at the end."""
-        return [] if self.is_decided else self.all_folds.finals
+        return [] if self.all_folds.is_decided else self.all_folds.finals
 
     def folds(self, rung: int) -> list[Fold]:
         size = self.sizes[rung]
         if len(self.all_folds.splits) > 1:
             return self.all_folds.cross_validation(size)
+        if self.all_folds.is_decided and self.all_folds.finals:
+            return self.all_folds.finals
         return [self.all_folds.sample(size)]

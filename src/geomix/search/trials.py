@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +46,7 @@ class Measured:
     is_cut_short: bool = False
     n_measured: int | None = None
 
-    @property
+    @cached_property
     def loss(self) -> float:
         return float(np.average(self.row_losses, weights=self.row_weights))
 
@@ -83,15 +85,16 @@ def measure(
     folds: list[Fold],
     settings: Settings,
     watch: Watch | None,
-    rival: Measured | None = None,
+    rivals: Sequence[Measured] = (),
     *,
     is_last_rung: bool,
     threads: int = 1,
 ) -> tuple[Measured, list[Fitted]]:
-    """Train on every fold and validate; stop after some folds where the rival is clearly better.
+    """Train on every fold and validate; stop after some folds where a rival is clearly better.
 
     The rows of the folds that were not trained then count as the rival's, plus the mean excess.
-    The trained planes come along. threads : folds that are trained side by side.
+    The trained planes come along. rivals : the best of all, and the candidate that this one is a
+    step from;  threads : folds that are trained side by side.
     """
     limit = most_iterations(candidate, settings, is_last_rung=is_last_rung)
     y, weight = pooled(folds)
@@ -103,15 +106,22 @@ def measure(
         S = np.vstack([S, fits[-1].held_out_scores(settings.sharpness)])
         n = len(S)
         temperature, losses = losses_of(S, y[:n], weight[:n], settings)
-        if rival is not None and FEWEST_ROWS_TO_HOLD_OUT <= n < len(y):
-            excess = excess_of(losses, rival.row_losses[:n], weight[:n])
-            if not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * rival.loss):
+        if FEWEST_ROWS_TO_HOLD_OUT <= n < len(y):
+            rival = next((one for one in rivals if _is_behind(losses, one, weight[:n])), None)
+            if rival is not None:
+                excess = excess_of(losses, rival.row_losses[:n], weight[:n])
                 losses = np.concatenate([losses, rival.row_losses[n:] + excess.mean])
                 break
     trained.close()
     accuracy = float(np.average(S.argmax(axis=1) == y[:n], weights=weight[:n]))
     found = _measured(candidate, fits, losses, weight, accuracy, temperature, folds[0], limit)
     return replace(found, n_measured=n), fits
+
+
+def _is_behind(losses: FloatArray, rival: Measured, weight: FloatArray) -> bool:
+    """Whether the losses of the first rows are clearly larger than the rival's."""
+    excess = excess_of(losses, rival.row_losses[: len(losses)], weight)
+    return not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * rival.loss)
 
 
 def _measured(
