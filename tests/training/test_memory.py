@@ -170,13 +170,19 @@ def test_values_that_leave_float32_no_room_are_trained_on_in_float64(rng, always
 
 @pytest.mark.parametrize("name", ["wdbc", "digits"])
 @pytest.mark.parametrize(
-    "settings", [{}, {"solver": "adam", "n_planes": 2, "max_iter": 20}], ids=["lbfgs", "adam"]
+    ("settings", "atol"),
+    [
+        ({"pca": 0.95}, 1e-4),
+        ({}, 2e-4),  # directions of little variance, where the solver stops further from the end
+        ({"solver": "adam", "n_planes": 2, "max_iter": 20}, 1e-4),
+    ],
+    ids=["lbfgs, rotated", "lbfgs", "adam"],
 )
-def test_float32_training_agrees_with_float64(name, settings, request, always_single):
+def test_float32_training_agrees_with_float64(name, settings, atol, request, always_single):
     X, y = request.getfixturevalue(name)
     X = X.astype(np.float32)
     wide = proba(X.astype(np.float64), y, **settings)
-    np.testing.assert_allclose(proba(X, y, **settings), wide, atol=1e-4)
+    np.testing.assert_allclose(proba(X, y, **settings), wide, atol=atol)
 
 
 @pytest.mark.parametrize(

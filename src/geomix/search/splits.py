@@ -24,13 +24,14 @@ from geomix.search.constants import (
     OPERATIONS,
     ROWS_PER_RUNG,
 )
+from geomix.search.families import racing
 from geomix.search.folds import Fold
 from geomix.table.row_views import is_dense
 from geomix.table.schema import Schema
 from geomix.training.history import Log
 from geomix.training.monotone import Direction, read_directions
 from geomix.training.plane_counts import wanted_planes
-from geomix.training.preparation import Known, Preparation, prepare
+from geomix.training.preparation import CELLS_TO_ROTATE, Known, Preparation, prepare
 from geomix.training.random_streams import stream
 from geomix.training.rows import (
     Rows,
@@ -117,6 +118,8 @@ def task_of(
     if settings.early_stopping == "auto":
         validated = valid is not None or not settings.refit or settings.solver == "adam"
         settings = replace(settings, early_stopping="calibrated" if validated else "off")
+    if settings.pca == "auto" and not _is_rotated(rows, settings):
+        settings = replace(settings, pca=None)
     if not is_dense(rows.X):  # the importance of a column needs a spline, which is dense
         settings = replace(settings, adaptive_penalty=False)
     merged = distinct_rows(rows, column_range(rows.X), schema.is_category)
@@ -130,6 +133,13 @@ def task_of(
         seed,
         read_directions(settings.monotonic_cst, schema, classes),
     )
+
+
+def _is_rotated(rows: Rows, settings: Settings) -> bool:
+    """Whether columns may be rotated: where a kernel may win, and in large tables."""
+    n_rows, n_columns = rows.X.shape
+    races_kernel = any(one.lift == "fourier" for one in racing(settings, settings.lifts))
+    return races_kernel or n_rows * n_columns > CELLS_TO_ROTATE
 
 
 def splits_of(task: Task, log: Log) -> list[tuple[IntArray, IntArray]]:

@@ -39,6 +39,9 @@ from geomix.training.settings import Settings
 # ``pca="auto"``: above this many columns of numbers, keep the axes that hold this share of the
 # variance.
 COLUMNS_FOR_PCA = 50
+# Without a kernel, only columns of a table with more cells than this are rotated, which saves time.
+# The planes of smaller ones are better without: axes that are left out separate some classes.
+CELLS_TO_ROTATE = 2**22
 VARIANCE_KEPT = 0.95
 # For clustering, rows of more numbers than this are standardised block by block.
 MOST_NUMBERS_AT_ONCE = 2**22

@@ -35,7 +35,8 @@ class Recipe:
         Centre and scale the columns by their weighted mean and standard deviation.
     pca : "auto", None, float or int, default="auto"
         Rotate onto principal axes: a share of the variance to keep, or a number of axes. "auto"
-        keeps 95 % of the variance when there are more than 50 columns.
+        keeps 95 % of the variance of more than 50 columns of numbers, where a kernel may be chosen
+        or the table has more than four million cells.
     sharpness, sharpness_start : float, default=6.0 and 3.0
         Sharpness of the soft-OR at the end and at the start of training.
     usage_beta, usage_delta : float, default=0.5 and 0.01
