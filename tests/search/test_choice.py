@@ -332,15 +332,21 @@ def test_the_walks_on_a_rung_leave_a_budget_for_later_rungs_and_for_the_finals()
     task = SimpleNamespace(rows=SimpleNamespace(X=np.zeros((500, 4))), n_classes=2)
     table = SimpleNamespace(n_train=400, has_finals=True, task=task)
     budget = cost.budget_for(Settings(), table, n_rungs=2)
-    assert not budget.allows(1.0)
-    budget.open_part()
     first = budget.left
     budget.spend(first)
+    assert not budget.allows(1.0)
     budget.open_part()
     budget.open_part()
-    assert budget.left == pytest.approx(2 * first)
-    total = cost.OPERATIONS.per_cell["readable"] * 400 * 4 * 2
-    assert 3 * first == pytest.approx(total)
+    assert budget.left == pytest.approx(first)
+    assert 2 * first == pytest.approx(cost.OPERATIONS.per_cell["readable"] * 400 * 4 * 2)
+
+
+def test_the_walk_of_a_family_leaves_half_of_the_budget_to_later_ones():
+    budget = cost.Budget(100.0)
+    with budget.shared():
+        assert budget.allows(50.0)
+        assert not budget.allows(51.0)
+    assert budget.allows(100.0)
 
 
 def test_a_trial_that_converges_early_costs_what_it_took(boxes, monkeypatch):

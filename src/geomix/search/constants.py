@@ -88,10 +88,10 @@ class Operations(NamedTuple):
     most: dict[str, float]
 
 
-# 1e10 operations are 2 to 6 s of one core.
+# 1e10 operations are 1 to 4 s of one core.
 OPERATIONS = Operations(
     per_cell={"readable": 150_000, "accurate": 600_000, "fast": 150_000},
-    most={"readable": 4e10, "accurate": 8e10, "fast": 1e10},
+    most={"readable": 7e10, "accurate": 1.2e11, "fast": 2e10},
 )
 
 # --- where the axes start and end ---

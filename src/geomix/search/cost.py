@@ -3,7 +3,8 @@
     operations = (rows x (features + 16) + 40 x weights) x planes x iterations x folds
 
 with the weights of one plane; 16 stands for the exponentials of pooling a plane, 40 for what L-BFGS
-does with each weight (ten remembered steps).
+does with each weight (ten remembered steps); 160 where the weights of all planes are so many that
+those steps come from memory and not from the cache.
 
 A budget is proportional to the table: ``OPERATIONS.per_cell`` for each cell and class of the
 largest rung, and never more than ``OPERATIONS.most``. Where ``n_planes`` is given, every trial has
@@ -13,6 +14,8 @@ with the rows beyond the largest rung.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from geomix.core.spline import bins_per_side
@@ -30,18 +33,28 @@ from geomix.training.plane_counts import MOST_CLUSTERS
 from geomix.training.settings import Settings
 
 SOLVER = 40  # multiplications for each weight of a plane
+SOLVER_FROM_MEMORY = 160  # the same time for weights that do not stay in the cache ...
+MOST_CACHED_WEIGHTS = 2**17  # ... which are more than this: 20 MB of remembered steps
 
 
 @dataclass
 class Budget:
-    """What is left of the operations that a race may count, and of each part that is still kept:
-    one for every rung, one for the finals. What a part leaves goes to the next."""
+    """What is left of the operations that a race may count, and the part that is kept for every
+    later rung and for the finals. What one leaves goes to the next."""
 
     left: float
     part: float = 0.0
+    kept: float = 0.0
 
     def allows(self, operations: float) -> bool:
-        return operations <= self.left
+        return operations <= self.left - self.kept
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """For the walk of one family: half of what is left is kept for those that come later."""
+        self.kept = self.left / 2.0
+        yield
+        self.kept = 0.0
 
     def spend(self, operations: float) -> None:
         self.left -= operations
@@ -54,7 +67,10 @@ def budget_for(settings: Settings, folds: Folds, n_rungs: int) -> Budget:
     cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * folds.task.rows.X.shape[1]
     wanted = OPERATIONS.per_cell[settings.preset] * cells * _planes_given(settings, folds.task)
     total = min(wanted, OPERATIONS.most[settings.preset])
-    return Budget(0.0, total / (n_rungs + folds.has_finals))
+    n_later = n_rungs - 1 + folds.has_finals
+    if not n_later:
+        return Budget(total)
+    return Budget(total / 2.0, total / 2.0 / n_later)  # most candidates are tried on the first rung
 
 
 def most_final_iterations(settings: Settings, folds: Folds, operations: float) -> int:
@@ -89,5 +105,6 @@ def operations(
     if candidate.n_knots is not None:
         n_weights = n_columns * candidate.n_knots + bins_per_side(fold.n_train) ** 2 * n_pairs
     n_planes = preparation.n_planes_of(candidate.n_planes)
-    per_plane = float(fold.n_train) * (n_features + PER_PLANE) + SOLVER * n_weights
+    solver = SOLVER if n_weights * n_planes <= MOST_CACHED_WEIGHTS else SOLVER_FROM_MEMORY
+    per_plane = float(fold.n_train) * (n_features + PER_PLANE) + solver * n_weights
     return per_plane * n_planes * n_iter * len(folds)

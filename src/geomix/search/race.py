@@ -113,8 +113,8 @@ class Race:
     def run_rung(self, rung: int, folds: list[Fold]) -> None:
         self.rung, self.folds = rung, folds
         self.known = {}
-        self.budget.open_part()
         if rung:  # all families on more rows, before any of them walks on
+            self.budget.open_part()
             self._each(self._enter)
             self._drop_what_is_behind()
         self._each(self._advance)
@@ -180,6 +180,10 @@ class Race:
             self._enter(runner)
         if runner.is_out:
             return
+        with self.budget.shared():
+            self._walk_along(axes, runner)
+
+    def _walk_along(self, axes: tuple[str, ...], runner: Runner) -> None:
         for axis in axes:
             if self._is_decided(runner, axis):
                 return

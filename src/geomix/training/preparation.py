@@ -41,7 +41,7 @@ from geomix.training.settings import Settings
 COLUMNS_FOR_PCA = 50
 # Without a kernel, only columns of a table with more cells than this are rotated, which saves time.
 # The planes of smaller ones are better without: axes that are left out separate some classes.
-CELLS_TO_ROTATE = 2**22
+CELLS_TO_ROTATE = 2**21
 VARIANCE_KEPT = 0.95
 # For clustering, rows of more numbers than this are standardised block by block.
 MOST_NUMBERS_AT_ONCE = 2**22

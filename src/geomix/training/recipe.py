@@ -36,7 +36,7 @@ class Recipe:
     pca : "auto", None, float or int, default="auto"
         Rotate onto principal axes: a share of the variance to keep, or a number of axes. "auto"
         keeps 95 % of the variance of more than 50 columns of numbers, where a kernel may be chosen
-        or the table has more than four million cells.
+        or the table has more than two million cells.
     sharpness, sharpness_start : float, default=6.0 and 3.0
         Sharpness of the soft-OR at the end and at the start of training.
     usage_beta, usage_delta : float, default=0.5 and 0.01
