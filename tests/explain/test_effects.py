@@ -36,7 +36,10 @@ def additive_table(n_rows, seed, n_classes=2):
 
 
 def mixed_table(n_rows=400):
+    """With missing cells. Numbers have at most 201 values, so that training knows each of them."""
     X, y, _ = additive_table(n_rows, 0)
+    numbers = ["wave", "line", "noise"]
+    X[numbers] = (50.0 * X[numbers]).round() / 50.0
     rng = np.random.default_rng(1)
     X["wave"] = X["wave"].mask(rng.random(n_rows) < 0.1)
     X["level"] = X["level"].mask(rng.random(n_rows) < 0.1)
@@ -116,8 +119,7 @@ def test_effects_are_zero_on_average_over_the_training_rows(one_plane):
         if one.missing is not None and one.kind == "category":
             mean = mean + one.missing * one.missing_share
         if one.kind == "category" or one.missing is None:
-            # Means are over at most 255 representative values of a column.
-            assert np.abs(mean).max() < (0.05 if kind == "pairs" else 1e-3)
+            assert np.abs(mean).max() < (0.05 if kind == "pairs" else 1e-4)
 
 
 def test_two_classes_have_one_curve_in_log_odds_of_the_second(one_plane):
@@ -225,8 +227,8 @@ def test_without_rows_there_are_curves_but_no_bands(one_plane):
     assert found.bands == "none: pass rows X"
     assert found["line"].density is None
     np.testing.assert_allclose(found["level"].values, with_rows["level"].values)
-    if kind == "spline":  # the model knows the shares of its training rows, by binned values
-        np.testing.assert_allclose(found["line"].shares, with_rows["line"].shares, atol=3e-3)
+    if kind == "spline":  # the model knows the shares of its training rows
+        np.testing.assert_allclose(found["line"].shares, with_rows["line"].shares, atol=1e-3)
 
 
 def test_a_loaded_model_has_the_same_effects(one_plane, tmp_path):

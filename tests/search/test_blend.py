@@ -1,5 +1,7 @@
 """Other models of the race, added to the planes of the winner."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -57,10 +59,7 @@ def test_a_blend_is_saved_and_loaded_as_any_model(blended, tmp_path):
 def test_a_warm_start_goes_on_from_a_blend(blended):
     clf, _ = blended
     X, y = bent_and_split(300, 1)
-    further = GeometricMixtureClassifier(random_state=0, warm_start=True)
-    further.__dict__.update(clf.__dict__)
-    further.set_params(warm_start=True)
-    further.fit(X, y)
+    further = copy.deepcopy(clf).set_params(warm_start=True).fit(X, y)
     assert np.isfinite(further.predict_proba(X)).all()
     assert log_loss(y, further.predict_proba(X)) < 0.5
 

@@ -53,8 +53,10 @@ class Budget:
     def shared(self) -> Iterator[None]:
         """For the walk of one family: half of what is left is kept for those that come later."""
         self.kept = self.left / 2.0
-        yield
-        self.kept = 0.0
+        try:
+            yield
+        finally:
+            self.kept = 0.0
 
     def spend(self, operations: float) -> None:
         self.left -= operations

@@ -59,7 +59,7 @@ class Finish:
 def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     """Temperature, calmness and the shares of other models, before the final training."""
     settings = folds.task.settings
-    is_read = settings.preset != "accurate" and chosen.candidate.lift == "spline"
+    is_read = is_to_be_read(chosen.candidate.lift, settings)
     # Rows held out of an ensemble's members, or of the final training, set the temperature later.
     is_later = bool(folds.members(chosen.candidate)) or folds.task.holds_out_for_calibration
     if not chosen.is_measured or (is_later and not is_read):
@@ -71,7 +71,7 @@ def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     shares, fits = choose_shares(chosen, checked, settings)
     plain = _calibrated(fits, 0.0, y, weight, settings)
     found = plain[0]
-    if is_to_be_read(fits[0], settings):
+    if is_to_be_read(fits[0].features.feature_map.lift.kind, settings):
         found = _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
     return replace(found, shares=shares)
 
@@ -99,9 +99,9 @@ def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[tup
     ]
 
 
-def is_to_be_read(fitted: Fitted, settings: Settings) -> bool:
-    """Whether the curves of a model are for people: every preset but "accurate"."""
-    return settings.preset != "accurate" and fitted.features.feature_map.lift.kind == "spline"
+def is_to_be_read(lift: str, settings: Settings) -> bool:
+    """Whether a model has curves for people: under every preset but "accurate"."""
+    return settings.preset != "accurate" and lift == "spline"
 
 
 def _calmest(
