@@ -277,16 +277,15 @@ def _n_right(model: GeometricMixture, part: RowPart) -> tuple[float, float]:
 class _Cluster:
     """A client and the futures it has submitted.
 
-    On exit all futures are released; after an error or Ctrl-C they are cancelled.
+    On exit all futures are released, so the scheduler drops every task that nobody else wants,
+    also those under way. `Client.cancel` is not used: it ends the connection of the client if a
+    task depends on one of its keys and no future for that task is held any more.
     """
 
     def __init__(self, client: Any, worker_timeout: float) -> None:
         self.client = client
         self.worker_timeout = worker_timeout
         self._submitted: list[Any] = []  # weak references: a future that nobody holds is released
-        # Held until the result is there: the scheduler can only cancel tasks whose futures are
-        # still held.
-        self._under_way: list[Any] = []
 
     def __enter__(self) -> _Cluster:
         return self
@@ -295,8 +294,6 @@ class _Cluster:
         left = [future for one in self._submitted if (future := one()) is not None]
         # The cluster may be gone, and its futures with it.
         with contextlib.suppress(Exception):
-            if kind is not None:
-                self.client.cancel(left)
             for future in left:
                 future.release()
 
@@ -322,7 +319,6 @@ class _Cluster:
     def _remember(self, futures: list[Any]) -> list[Any]:
         self._submitted = [one for one in self._submitted if one() is not None]
         self._submitted += map(weakref.ref, futures)
-        self._under_way += futures
         return futures
 
     def result(self, future: Any) -> Any:
@@ -330,9 +326,7 @@ class _Cluster:
         alone_since = None
         while True:
             try:
-                found = future.result(timeout=LOOK_EVERY)
-                self._under_way.clear()
-                return found
+                return future.result(timeout=LOOK_EVERY)
             except (distributed.CancelledError, distributed.KilledWorker) as error:
                 raise self._lost(error) from error
             except Exception as error:

@@ -293,6 +293,28 @@ def test_interrupting_the_client_cancels_the_work(client, table, tmp_path, monke
         over.touch()
 
 
+def test_a_failed_fit_leaves_the_other_work_of_the_client_alone(client, table, monkeypatch):
+    # Futures are freed late where an exception holds the frames that used them; here all are.
+    held = []
+    result = bridge._Cluster.result
+
+    def holding(self, future):
+        held.append(future)
+        return result(self, future)
+
+    monkeypatch.setattr(bridge._Cluster, "result", holding)
+    mine = client.submit(sum, [1, 2])
+    X, y = cut(*table, (600, 600))
+    with pytest.raises(ValueError, match=r"infinity.*x0"):
+        DaskGeometricMixtureClassifier(**FIXED).fit(
+            X.map_blocks(lambda block: block / np.where(block > 2, 0.0, 1.0), dtype=float), y
+        )
+    assert len(held) == 2  # the lengths, and the survey that fails
+    assert client.submit(sum, [mine, 4], pure=False).result(timeout=PATIENCE) == 7
+    mine.release()
+    assert quiet(client)
+
+
 def test_nothing_stays_on_the_cluster_after_a_fit(client, table):
     DaskGeometricMixtureClassifier(**FIXED).fit(*cut(*table, (600, 600)))
     assert quiet(client)
