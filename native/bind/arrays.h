@@ -41,11 +41,11 @@ Index width(const T& array)
     return static_cast<Index>(array.shape(1));
 }
 
-template <class A, class T = double>
-A owned(std::vector<T> numbers, std::initializer_list<std::size_t> shape)
+template <class A, class Numbers>
+A owned(Numbers numbers, std::initializer_list<std::size_t> shape)
 {
-    auto* kept = new std::vector<T>(std::move(numbers));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    auto* kept = new Numbers(std::move(numbers));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Numbers*>(p); });
     return A(kept->data(), shape, owner);
 }
 

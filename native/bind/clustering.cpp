@@ -34,7 +34,7 @@ nb::tuple cluster(In2<double> X, In1<double> weight, Index k, In2<double> draws,
     }
     const std::size_t n = found.labels.size();
     return nb::make_tuple(
-        owned<nb::ndarray<nb::numpy, Index, nb::ndim<1>>, Index>(std::move(found.labels), {n}),
+        owned<nb::ndarray<nb::numpy, Index, nb::ndim<1>>>(std::move(found.labels), {n}),
         owned<Array2>(std::move(found.centres),
                       {static_cast<std::size_t>(k), static_cast<std::size_t>(width(X))}),
         found.inertia);
@@ -53,7 +53,7 @@ nb::ndarray<nb::numpy, Index, nb::ndim<1>> nearest_centre(In2<double> X, In2<dou
                 labels, squared);
     }
     const std::size_t n = labels.size();
-    return owned<nb::ndarray<nb::numpy, Index, nb::ndim<1>>, Index>(std::move(labels), {n});
+    return owned<nb::ndarray<nb::numpy, Index, nb::ndim<1>>>(std::move(labels), {n});
 }
 
 Array1 silhouettes_of(In2<double> X, In2<Index> labels)

@@ -8,6 +8,7 @@
 
 #include "bind/arrays.h"
 #include "bind/module.h"
+#include "simd/aligned.h"
 #include "simd/threads.h"
 
 using namespace geomix;
@@ -42,6 +43,9 @@ NB_MODULE(_native, m)
     nb::set_leak_warnings(false);
     m.def("simd", [] { return std::string(kernels().name); });
     m.def("limit_threads", [](int most) { return std::exchange(thread_limit(), most); });
+    m.def("keep_free_blocks", &FreeBlocks::keep);
+    m.def("clear_free_blocks", &FreeBlocks::clear);
+    m.def("trim_heap", &trim_heap);
     bind_spline(m);
     bind_rows(m);
     bind_adam(m);

@@ -157,7 +157,7 @@ nb::ndarray<nb::numpy, float, nb::ndim<2>> projected(Table<float> X, In2<double>
         const std::vector<float> single(basis.data(), basis.data() + basis.size());
         project(strided(X), length(X), width(X), single, length(basis), out.data());
     }
-    return owned<nb::ndarray<nb::numpy, float, nb::ndim<2>>, float>(std::move(out), {n, rank});
+    return owned<nb::ndarray<nb::numpy, float, nb::ndim<2>>>(std::move(out), {n, rank});
 }
 
 }  // namespace

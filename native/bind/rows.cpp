@@ -30,8 +30,9 @@ nb::tuple terms(const TrainingRows<R>& self, In2<double> weights, In1<double> bi
     {
         nb::gil_scoped_release released;
         Interrupt interrupt(python_was_interrupted);
+        Team team;
         typename R::Workspace workspace;
-        finished = self.rows.terms(planes, total, interrupt, workspace);
+        finished = self.rows.terms(planes, total, interrupt, team, workspace);
     }
     if (!finished) throw nb::python_error();
     const double* at = total.numbers.data();
@@ -96,15 +97,16 @@ class Penalised {
         need(length(coefficients) == length(biases), "One coefficient for each plane is needed.");
     }
 
-    bool operator()(const Vector& flat, double& value, Vector& gradient, Interrupt& interrupt)
+    bool operator()(const Vector& flat, double& value, Vector& gradient, Interrupt& interrupt,
+                    Team& team)
     {
         planes_.assign(flat.data());
-        if (!rows_.terms(planes_, total_, interrupt, workspace_)) return false;
+        if (!rows_.terms(planes_, total_, interrupt, team, workspace_)) return false;
         value = penalised(total_, flat.data(), coefficients_.data(),
                           static_cast<Index>(coefficients_.size()), planes_.n_inputs,
-                          gradient.data());
+                          gradient.data(), team);
         value += shrinkage_term(relief_, flat.data(), coefficients_.data(), planes_.class_start,
-                                planes_.n_inputs, gradient.data());
+                                planes_.n_inputs, gradient.data(), team);
         return true;
     }
 
@@ -127,11 +129,12 @@ std::pair<std::string, std::vector<double>> run_solver(Solver& solver, Index mos
     {
         nb::gil_scoped_release released;
         Interrupt interrupt(python_was_interrupted);
-        const auto with_interrupt = [&](const Vector& x, double& value, Vector& gradient) {
-            return objective(x, value, gradient, interrupt);
+        Team team;
+        const auto in_this_call = [&](const Vector& x, double& value, Vector& gradient) {
+            return objective(x, value, gradient, interrupt, team);
         };
         for (Index i = 0; i < most && progress == Progress::moving; ++i) {
-            progress = solver.step(with_interrupt);
+            progress = solver.step(in_this_call, team);
             if (progress == Progress::moving || progress == Progress::converged)
                 values.push_back(solver.value());
         }
@@ -160,8 +163,8 @@ class Minimizer {
     {
         return run_solver(solver_, most,
                           [this](const Vector& x, double& value, Vector& gradient,
-                                 Interrupt& interrupt) {
-                              return objective_(x, value, gradient, interrupt);
+                                 Interrupt& interrupt, Team& team) {
+                              return objective_(x, value, gradient, interrupt, team);
                           });
     }
 
@@ -171,7 +174,9 @@ class Minimizer {
   private:
     static Vector start(const In2<double>& weights, const In1<double>& biases)
     {
-        Vector all(weights.data(), weights.data() + weights.size());
+        Vector all;
+        all.reserve(weights.size() + biases.size());
+        all.insert(all.end(), weights.data(), weights.data() + weights.size());
         all.insert(all.end(), biases.data(), biases.data() + biases.size());
         return all;
     }
@@ -203,9 +208,9 @@ class OrderedMinimizer {
     {
         return run_solver(solver_, most,
                           [this](const Vector& x, double& value, Vector& gradient,
-                                 Interrupt& interrupt) {
+                                 Interrupt& interrupt, Team& team) {
                               order_.planes_at(x, flat_);
-                              if (!objective_(flat_, value, flat_gradient_, interrupt))
+                              if (!objective_(flat_, value, flat_gradient_, interrupt, team))
                                   return false;
                               order_.gradient(x, flat_gradient_, gradient);
                               return true;
@@ -248,6 +253,24 @@ void make_dense(TrainingRows<Rows<T>>* self, Table<T> X, In1<Index> y, In1<doubl
 {
     check_labels(y, weight, length(X), MOST_CLASSES);
     new (self) TrainingRows<Rows<T>>(y, strided(X), y.data(), weight.data(), length(X), width(X));
+}
+
+// Rows to be filled block by block.
+template <class T>
+void make_empty(TrainingRows<Rows<T>>* self, Index n_columns, In1<Index> y, In1<double> weight)
+{
+    need(n_columns >= 0, "The number of columns is negative.");
+    check_labels(y, weight, length(y), MOST_CLASSES);
+    new (self) TrainingRows<Rows<T>>(y, y.data(), weight.data(), length(y), n_columns);
+}
+
+template <class T>
+void fill(TrainingRows<Rows<T>>& self, Index first, Table<T> X)
+{
+    need(first >= 0 && first % rows_in_group<T> == 0, "A block begins within a group of rows.");
+    need(length(X) <= self.rows.n_rows() - first, "A block has more rows than are left.");
+    need(width(X) == self.rows.n_columns(), "A block has another number of columns.");
+    self.rows.fill(strided(X), first, length(X));
 }
 
 void make_sparse(TrainingRows<SparseRows>* self, AnyArray values, AnyArray columns,
@@ -309,8 +332,12 @@ void bind_dense(nb::module_& m, const char* rows_name, const char* minimizer_nam
                 const char* ordered_name)
 {
     bind_kind<Rows<T>>(m, rows_name, minimizer_name, ordered_name, [](auto&& rows) -> auto& {
-        return rows.def("__init__", &make_dense<T>, nb::arg("X").noconvert(),
-                        nb::arg("y").noconvert(), nb::arg("weight").noconvert());
+        return rows
+            .def("__init__", &make_dense<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+                 nb::arg("weight").noconvert())
+            .def("__init__", &make_empty<T>, nb::arg("n_columns"), nb::arg("y").noconvert(),
+                 nb::arg("weight").noconvert())
+            .def("fill", &fill<T>, nb::arg("first"), nb::arg("X").noconvert());
     });
 }
 

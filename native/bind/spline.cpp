@@ -64,10 +64,12 @@ void add_pair(SplineParts& parts, Index n_first, Index n_second, bool first_orde
                second_ordered});
 }
 
-void set_units(SplineParts& parts, In1<double> units)
+SplineParts with_units(const SplineParts& parts, In1<double> units)
 {
     need(length(units) == parts.n_steps(), "units needs a number for each step.");
-    parts.set_units(vector_of(units));
+    SplineParts copy = parts;
+    copy.set_units(vector_of(units));
+    return copy;
 }
 
 void check_side(const SplineCoder& coder, Index part, Index column, Index factor)
@@ -202,7 +204,7 @@ void bind_spline(nb::module_& m)
              nb::arg("mean").noconvert())
         .def("add_pair", &add_pair, nb::arg("n_first"), nb::arg("n_second"),
              nb::arg("first_ordered"), nb::arg("second_ordered"), nb::arg("mean").noconvert())
-        .def("set_units", &set_units, nb::arg("units").noconvert());
+        .def("with_units", &with_units, nb::arg("units").noconvert());
     nb::class_<SplineLift>(m, "SplineLift")
         .def(nb::init<>())
         .def("add_curve", &lift_curve, nb::arg("column"), nb::arg("knots").noconvert(),

@@ -63,13 +63,12 @@ struct Parts {
     static constexpr int n = N;
 };
 
-// f(first part, Parts<N>) over all parts.
+// f(first part, Parts<N>) over the parts from `part` to `end`.
 template <class F>
-GEOMIX_INLINE void by_parts(Index n_parts, F f)
+GEOMIX_INLINE void by_parts(Index part, Index end, F f)
 {
-    Index part = 0;
-    for (; part + PARTS_AT_ONCE <= n_parts; part += PARTS_AT_ONCE) f(part, Parts<PARTS_AT_ONCE>());
-    const Index left = n_parts - part;
+    for (; part + PARTS_AT_ONCE <= end; part += PARTS_AT_ONCE) f(part, Parts<PARTS_AT_ONCE>());
+    const Index left = end - part;
     if (left == 5) f(part, Parts<5>());
     if (left == 4) f(part, Parts<4>());
     if (left == 3) f(part, Parts<3>());
@@ -81,16 +80,16 @@ template <class Code, int W>
 static void add_all_parts(const CodedRows& rows, const PartsOfSpline& lift, const float* numbers,
                           float* z)
 {
-    by_parts(lift.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
+    by_parts(0, lift.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
         add_parts<Code, W, decltype(parts)::n>(rows, lift.parts, part, numbers, z);
     });
 }
 
 template <class Code, int W>
-static void scatter_all_parts(const CodedRows& rows, const PartsOfSpline& lift,
-                              const float* slopes, float* numbers)
+static void scatter_range(const CodedRows& rows, const PartsOfSpline& lift, Index first, Index end,
+                          const float* slopes, float* numbers)
 {
-    by_parts(lift.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
+    by_parts(first, end, [&](Index part, auto parts) __attribute__((always_inline)) {
         scatter_parts<Code, W, decltype(parts)::n>(rows, lift.parts, part, slopes, numbers);
     });
 }
@@ -138,24 +137,29 @@ GEOMIX_INLINE void unpack_slopes(const float* slopes, Index used, float* tile)
         for (int i = 0; i < n; ++i) tile[i * W + p] = p < used ? slopes[p * n + i] : 0.0f;
 }
 
-static void coded_terms(const Problem<float>& problem, const SplineTables& tables,
-                        const CodedRows& rows, const PanelRows<float>& labels, Sums& sums,
-                        float* gradient, float* scratch)
+static void coded_slopes(const Problem<float>& problem, const SplineTables& tables,
+                         const CodedRows& rows, const PanelRows<float>& labels, Sums& sums,
+                         float* scratch)
 {
-    constexpr int n = lanes<float>;
-    const Index n_planes = problem.n_planes;
     coded_scores(problem, tables, rows, scratch);
     terms_of_scores<float>(problem, labels, sums, scratch);
-    float* slopes = scratch + terms_scratch(problem, labels.n_groups);
+}
+
+static void coded_scatter(const PartsOfSpline& lift, Index n_planes, const CodedRows& rows,
+                          const float* slopes, Cells cells, float* gradient, float* room)
+{
+    constexpr int n = lanes<float>;
+    const Index n_groups = padded(rows.n_rows, n) / n;
     by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
         constexpr int W = decltype(width)::n;
-        each_tile<W>(n_planes, [&](Index first, Index used) {
-            for (Index g = 0; g < labels.n_groups; ++g)
-                unpack_slopes<W>(scratch + (g * n_planes + first) * n, used, slopes + g * n * W);
-            float* numbers = gradient + first * tables.lift.n_bins;
-            (rows.wide ? scatter_all_parts<uint16_t, W> : scatter_all_parts<uint8_t, W>)(
-                rows, tables.lift, slopes, numbers);
-        });
+        each_tile_of<W>(
+            n_planes, lift.n_parts, cells, [&](Index first, Index used, Index part, Index end) {
+                for (Index g = 0; g < n_groups; ++g)
+                    unpack_slopes<W>(slopes + (g * n_planes + first) * n, used, room + g * n * W);
+                (rows.wide ? scatter_range<uint16_t, W>
+                           : scatter_range<uint8_t, W>)(rows, lift, part, end, room,
+                                                        gradient + first * lift.n_bins);
+            });
     });
 }
 

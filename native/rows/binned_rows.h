@@ -1,8 +1,9 @@
 // Training rows of a spline lift, as codes: a byte or two per cell.
 //
-// Rows lie in blocks, part by part. A chunk of a fixed number of blocks adds up tables of its own
-// in float32, which become gradients over steps in float64; those are added in the order of the
-// chunks, so any number of threads gives the same bits.
+// Rows lie in blocks, part by part. A chunk of a fixed number of blocks adds up tables in float32,
+// which become gradients over steps in float64. Threads share blocks for the scores and slopes, and
+// parts and planes for the tables. Each number is then added up by one thread in the order of the
+// rows, so any number of threads gives the same bits.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +31,13 @@ class BinnedRows {
             y_[i] = static_cast<float>(y[i]);
             weight_[i] = static_cast<float>(weight[i]);
         }
-        for (Index first = 0; first < n_rows; first += ROWS_PER_CODED_BLOCK) {
-            const CodedRows rows = block(first);
+        for (Index k = 0; k < n_blocks(); ++k) {
+            const CodedRows rows = block(k);
             auto* to = static_cast<Code*>(const_cast<void*>(rows.codes));
             for (Index i = 0; i < rows.n_rows; ++i)
                 for (Index j = 0; j < parts_.n_parts(); ++j)
                     to[j * rows.stride + i] =
-                        codes.data[(first + i) * codes.row_step + j * codes.column_step];
+                        codes.data[(first_row(k) + i) * codes.row_step + j * codes.column_step];
         }
     }
 
@@ -46,74 +47,76 @@ class BinnedRows {
     BinnedRows(const BinnedRows&) = delete;  // the views point into the parts
     BinnedRows& operator=(const BinnedRows&) = delete;
 
-    // Buffers of one thread.
-    struct Own {
+    // Slopes of a block, with its sums of loss, biases and usage.
+    struct Slopes {
+        Aligned<float> scratch;
         OwnedSums sums;
-        Aligned<float> gradient, scratch;
-        Aligned<double> room;
 
-        Own(const Problem<float>& problem, const PartsOfSpline& lift)
-            : sums(problem.n_planes, problem.n_inputs),
-              gradient(static_cast<std::size_t>(table_numbers(lift, problem.n_planes))),
-              scratch(static_cast<std::size_t>(coded_scratch(problem))),
-              room(static_cast<std::size_t>(expand_room(lift)))
+        explicit Slopes(const Problem<float>& problem)
+            : scratch(static_cast<std::size_t>(coded_scratch(problem))), sums(problem.n_planes, 0)
         {
         }
-        void clear()
+    };
+
+    // What a thread works in.
+    struct Room {
+        Aligned<double> steps;
+        Aligned<float> tile;
+
+        Room(const Problem<float>& problem, const PartsOfSpline& lift)
+            : steps(static_cast<std::size_t>(expand_room(lift))),
+              tile(
+                  static_cast<std::size_t>(ROWS_PER_CODED_BLOCK * planes_in_tile(problem.n_planes)))
         {
-            sums.clear();
-            std::fill(gradient.begin(), gradient.end(), 0.0f);
         }
     };
 
     // What passes with the same number of planes use again.
     struct Workspace {
-        Aligned<float> tables;
-        std::vector<Own> own;
+        Aligned<float> tables, gradient;  // over bins; the gradient is zero between passes
+        std::vector<Slopes> blocks;
+        std::vector<Room> rooms;
     };
 
     // Loss, gradients and usage of all rows; false if interrupted.
-    bool terms(const Planes<float>& planes, OwnedSums& total, Interrupt& interrupt,
-               Workspace& workspace) const
+    bool terms(const Planes<float>& planes, OwnedSums& total, Interrupt& interrupt, Team& team,
+               Workspace& at) const
     {
         const Problem<float> problem = planes.problem();
-        const Index n = n_chunks();
-        const int n_threads = threads_for(work(problem), n);
-        std::vector<Own>& own = workspace.own;
-        while (own.size() < static_cast<std::size_t>(n_threads)) own.emplace_back(problem, lift_);
-        const SplineTables tables = expanded(problem, workspace.tables, own[0].room);
+        const int n_threads = team_threads_for(work(problem), n_cells(problem));
+        make_room(problem, n_threads, at);
+        const SplineTables tables = expanded(problem, n_threads, team, at);
         total.clear();
-        std::atomic<Index> turn{0};
-        in_parallel(n_threads, [&](int t, int n_started) {
-            for (Index k = t; k < n; k += n_started) {
-                own[t].clear();
-                for (Index first = first_row(k); first < first_row(k + 1);
-                     first += ROWS_PER_CODED_BLOCK) {
-                    if (t == 0 ? interrupt.check() : interrupt.asked()) return;
-                    kernels().coded.terms(problem, tables, block(first), labels(first),
-                                          own[t].sums.sums, own[t].gradient.data(),
-                                          own[t].scratch.data());
-                }
-                kernels().coded.collect(lift_, own[t].gradient.data(), problem.n_planes,
-                                        own[t].sums.sums.weights_gradient, own[t].room.data());
-                while (turn.load(std::memory_order_acquire) != k && !interrupt.asked())
-                    std::this_thread::yield();
-                if (t == 0 ? interrupt.check() : interrupt.asked()) return;
-                total.add(own[t].sums);
-                turn.store(k + 1, std::memory_order_release);
+        const Index n_at_once = static_cast<Index>(at.blocks.size());
+        for (Index first = 0; first < n_blocks(); first += n_at_once) {
+            if (interrupt.check()) {
+                at.gradient.clear();
+                return false;
             }
-        });
-        return !interrupt.asked();
+            const Index n = std::min(n_at_once, n_blocks() - first);
+            team.each(n_threads, n, [&](Index i, int) {
+                at.blocks[i].sums.clear();
+                kernels().coded.slopes(problem, tables, block(first + i), labels(first + i),
+                                       at.blocks[i].sums.sums, at.blocks[i].scratch.data());
+            });
+            each_share(problem, n_threads, team, [&](Cells cells, int t) {
+                for (Index i = 0; i < n; ++i)
+                    add_block(problem.n_planes, first + i, at.blocks[i], cells, at.gradient,
+                              at.rooms[t], total);
+            });
+            for (Index i = 0; i < n; ++i) total.add_all_but_weights(at.blocks[i].sums);
+        }
+        return true;
     }
 
     // Weighted sum of -log p of the true class.
     double cross_entropy(const Planes<float>& planes) const
     {
         Vector losses(static_cast<std::size_t>(n_blocks()));
-        each_block(planes, [&](const Problem<float>& problem, const SplineTables& tables,
-                               Index first, float* scratch) {
-            losses[first / ROWS_PER_CODED_BLOCK] = kernels().coded.cross_entropy(
-                problem, tables, block(first), labels(first), scratch);
+        each_block(planes, [&](const Problem<float>& problem, const SplineTables& tables, Index k,
+                               float* scratch) {
+            losses[k] =
+                kernels().coded.cross_entropy(problem, tables, block(k), labels(k), scratch);
         });
         double loss = 0.0;
         for (double of_block : losses) loss += of_block;
@@ -123,10 +126,10 @@ class BinnedRows {
     // (n_rows, n_classes), row-major.
     void class_scores(const Planes<float>& planes, double* out) const
     {
-        each_block(planes, [&](const Problem<float>& problem, const SplineTables& tables,
-                               Index first, float* scratch) {
-            kernels().coded.class_scores(problem, tables, block(first),
-                                         out + first * problem.n_classes, scratch);
+        each_block(planes, [&](const Problem<float>& problem, const SplineTables& tables, Index k,
+                               float* scratch) {
+            kernels().coded.class_scores(problem, tables, block(k),
+                                         out + first_row(k) * problem.n_classes, scratch);
         });
     }
 
@@ -134,23 +137,23 @@ class BinnedRows {
     static constexpr Index BLOCKS_PER_CHUNK = 8, LANES = rows_in_group<float>;
 
     Index n_blocks() const { return padded(n_rows_, ROWS_PER_CODED_BLOCK) / ROWS_PER_CODED_BLOCK; }
-    Index n_chunks() const { return padded(n_blocks(), BLOCKS_PER_CHUNK) / BLOCKS_PER_CHUNK; }
-    Index first_row(Index chunk) const
+    static Index first_row(Index block) { return block * ROWS_PER_CODED_BLOCK; }
+    Index n_rows_of(Index block) const
     {
-        return std::min(n_rows_, chunk * BLOCKS_PER_CHUNK * ROWS_PER_CODED_BLOCK);
+        return std::min(ROWS_PER_CODED_BLOCK, n_rows_ - first_row(block));
     }
 
-    CodedRows block(Index first) const
+    CodedRows block(Index k) const
     {
-        const Index n = std::min(ROWS_PER_CODED_BLOCK, n_rows_ - first);
-        const Index code_bytes = wide_ ? 2 : 1;
-        return {codes_.data() + first * parts_.n_parts() * code_bytes, padded(n, LANES), n, wide_};
+        const Index n = n_rows_of(k), code_bytes = wide_ ? 2 : 1;
+        return {codes_.data() + first_row(k) * parts_.n_parts() * code_bytes, padded(n, LANES), n,
+                wide_};
     }
 
-    PanelRows<float> labels(Index first) const
+    PanelRows<float> labels(Index k) const
     {
-        const Index n = std::min(ROWS_PER_CODED_BLOCK, n_rows_ - first);
-        return {nullptr, y_.data() + first, weight_.data() + first, padded(n, LANES) / LANES};
+        return {nullptr, y_.data() + first_row(k), weight_.data() + first_row(k),
+                padded(n_rows_of(k), LANES) / LANES};
     }
 
     Index work(const Problem<float>& problem) const
@@ -158,30 +161,78 @@ class BinnedRows {
         return n_rows_ * parts_.n_parts() * problem.n_planes;
     }
 
-    SplineTables expanded(const Problem<float>& problem, Aligned<float>& numbers,
-                          Aligned<double>& room) const
+    Index n_cells(const Problem<float>& problem) const
     {
-        numbers.resize(static_cast<std::size_t>(table_numbers(lift_, problem.n_planes)));
-        kernels().coded.expand(lift_, problem.weights, problem.n_planes, numbers.data(),
-                               room.data());
-        return {numbers.data(), lift_};
+        const Index width = planes_in_tile(problem.n_planes);
+        return parts_.n_parts() * padded(problem.n_planes, width) / width;
     }
 
-    // f(problem, tables, first row, scratch) over all blocks, threads sharing them.
+    // f(cells, t) on all cells, an equal share for each thread.
+    template <class F>
+    void each_share(const Problem<float>& problem, int n_threads, Team& team, F f) const
+    {
+        const Index n = n_cells(problem);
+        team.each(n_threads, n_threads, [&](Index share, int t) {
+            f({share * n / n_threads, (share + 1) * n / n_threads}, t);
+        });
+    }
+
+    // Blocks whose slopes are held at a time: one, or with threads what half of their second-level
+    // caches can hold.
+    Index n_blocks_at_once(const Problem<float>& problem, int n_threads) const
+    {
+        if (n_threads == 1) return 1;
+        const Index fitting = (Index(1) << 17) * n_threads / coded_scratch(problem);
+        return std::min(std::max<Index>(fitting, 2 * n_threads), n_blocks());
+    }
+
+    void make_room(const Problem<float>& problem, int n_threads, Workspace& at) const
+    {
+        const auto n_blocks = static_cast<std::size_t>(n_blocks_at_once(problem, n_threads));
+        while (at.blocks.size() > n_blocks) at.blocks.pop_back();
+        while (at.blocks.size() < n_blocks) at.blocks.emplace_back(problem);
+        const auto n_numbers = static_cast<std::size_t>(table_numbers(lift_, problem.n_planes));
+        if (at.gradient.size() != n_numbers) at.gradient.assign(n_numbers, 0.0f);
+    }
+
+    // Slopes of block k to some cells of the gradient over bins; after the last block of a chunk,
+    // those cells to the gradient over steps.
+    void add_block(Index n_planes, Index k, const Slopes& slopes, Cells cells,
+                   Aligned<float>& over_bins, Room& room, OwnedSums& total) const
+    {
+        kernels().coded.scatter(lift_, n_planes, block(k), slopes.scratch.data(), cells,
+                                over_bins.data(), room.tile.data());
+        if ((k + 1) % BLOCKS_PER_CHUNK == 0 || k + 1 == n_blocks())
+            kernels().coded.collect(lift_, over_bins.data(), n_planes, cells,
+                                    total.sums.weights_gradient, room.steps.data());
+    }
+
+    SplineTables expanded(const Problem<float>& problem, int n_threads, Team& team,
+                          Workspace& at) const
+    {
+        at.tables.resize(static_cast<std::size_t>(table_numbers(lift_, problem.n_planes)));
+        while (at.rooms.size() < static_cast<std::size_t>(n_threads))
+            at.rooms.emplace_back(problem, lift_);
+        each_share(problem, n_threads, team, [&](Cells cells, int t) {
+            kernels().coded.expand(lift_, problem.weights, problem.n_planes, cells,
+                                   at.tables.data(), at.rooms[t].steps.data());
+        });
+        return {at.tables.data(), lift_};
+    }
+
+    // f(problem, tables, block, scratch) over all blocks, threads sharing them.
     template <class F>
     void each_block(const Planes<float>& planes, F f) const
     {
         const Problem<float> problem = planes.problem();
-        Aligned<float> numbers;
-        Aligned<double> steps(static_cast<std::size_t>(expand_room(lift_)));
-        const SplineTables tables = expanded(problem, numbers, steps);
         const int n_threads = threads_for(work(problem), n_blocks());
+        Team team;
+        Workspace at;
+        const SplineTables tables = expanded(problem, n_threads, team, at);
         const Index room = padded(coded_scratch(problem), LANES);
         Aligned<float> scratch(static_cast<std::size_t>(room * n_threads));
-        in_parallel(n_threads, [&](int t, int n_started) {
-            for (Index k = t; k < n_blocks(); k += n_started)
-                f(problem, tables, k * ROWS_PER_CODED_BLOCK, scratch.data() + t * room);
-        });
+        team.each(n_threads, n_blocks(),
+                  [&](Index k, int t) { f(problem, tables, k, scratch.data() + t * room); });
     }
 
     SplineParts parts_;

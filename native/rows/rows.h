@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "simd/aligned.h"
-#include "simd/threads.h"
+#include "simd/team.h"
+#include "simd/vectors.h"
 
 namespace geomix {
 
@@ -57,7 +58,7 @@ struct Planes {
 
 // Owned sums: one flat array with the weights' gradient, the biases' gradient, and usage.
 struct OwnedSums {
-    std::vector<double> numbers;
+    Vector numbers;
     Sums sums;
 
     OwnedSums(Index n_planes, Index n_inputs)
@@ -77,6 +78,14 @@ struct OwnedSums {
         sums.loss += other.sums.loss;
         sums.row_weight += other.sums.row_weight;
     }
+    // other : of the same planes without inputs
+    void add_all_but_weights(const OwnedSums& other)
+    {
+        for (std::size_t i = 0; i < other.numbers.size(); ++i)
+            sums.biases_gradient[i] += other.numbers[i];
+        sums.loss += other.sums.loss;
+        sums.row_weight += other.sums.row_weight;
+    }
 };
 
 template <class T>
@@ -85,14 +94,26 @@ class Rows {
     using Number = T;
 
     Rows(Strided<T> X, const Index* y, const double* weight, Index n_rows, Index n_columns)
+        : Rows(y, weight, n_rows, n_columns)
+    {
+        fill(X, 0, n_rows);
+    }
+
+    // Rows of zeros, for ``fill``.
+    Rows(const Index* y, const double* weight, Index n_rows, Index n_columns)
         : n_rows_(n_rows), n_columns_(n_columns), n_groups_(padded(n_rows, group) / group),
           X_(n_groups_ * group * n_columns), y_(n_groups_ * group), weight_(n_groups_ * group)
     {
-        typed_kernels<T>().pack(X, nullptr, n_rows, n_columns, X_.data());
         for (Index i = 0; i < n_rows; ++i) {
             y_[i] = static_cast<T>(y[i]);
             weight_[i] = static_cast<T>(weight[i]);
         }
+    }
+
+    // Packs a block of rows from row ``first`` on, which begins a group.
+    void fill(Strided<T> X, Index first, Index n_rows)
+    {
+        typed_kernels<T>().pack(X, nullptr, n_rows, n_columns_, X_.data() + first * n_columns_);
     }
 
     Index n_rows() const { return n_rows_; }
@@ -100,20 +121,28 @@ class Rows {
     Index n_chunks() const { return padded(n_groups_, chunk_groups()) / chunk_groups(); }
 
     // What passes with the same number of planes use again.
-    using Workspace = Aligned<T>;
+    struct Workspace {
+        Aligned<T> scratch;
+        std::vector<OwnedSums> chunks;
+    };
 
-    // Loss, gradients and usage of all rows; false if interrupted.
-    bool terms(const Planes<T>& planes, OwnedSums& total, Interrupt& interrupt,
-               Workspace& scratch) const
+    // Loss, gradients and usage of all rows; false if interrupted. A chunk adds to each number
+    // once, so one thread can add straight into the total with the same bits.
+    bool terms(const Planes<T>& planes, OwnedSums& total, Interrupt& interrupt, Team& team,
+               Workspace& at) const
     {
         const Problem<T> problem = planes.problem();
+        const int n_threads =
+            team_threads_for(n_rows_ * n_columns_ * problem.n_planes / 2, n_chunks());
+        const Index room = terms_scratch(problem, chunk_groups());
+        at.scratch.resize(static_cast<std::size_t>(room * n_threads));
         total.clear();
-        return by_chunks(
-            problem, interrupt, scratch,
-            [&](Index k, OwnedSums& into, T* scratch) {
-                typed_kernels<T>().terms(problem, chunk(k), into.sums, scratch);
-            },
-            total);
+        if (n_threads > 1) return terms(problem, total, n_threads, interrupt, team, at);
+        for (Index k = 0; k < n_chunks(); ++k) {
+            if (interrupt.check()) return false;
+            typed_kernels<T>().terms(problem, chunk(k), total.sums, at.scratch.data());
+        }
+        return true;
     }
 
     // Weighted sum of -log p of the true class.
@@ -154,34 +183,24 @@ class Rows {
                 weight_.data() + first * group, std::min(chunk_groups(), n_groups_ - first)};
     }
 
-    // Adds up compute(k, ...) over the chunks in order. A chunk adds to each
-    // number once, so a single thread can add straight into the total with the same bits.
-    template <class Compute>
-    bool by_chunks(const Problem<T>& problem, Interrupt& interrupt, Workspace& scratch,
-                   Compute compute, OwnedSums& total) const
+    // The same with threads: sums of a few chunks at a time, added up in order.
+    bool terms(const Problem<T>& problem, OwnedSums& total, int n_threads, Interrupt& interrupt,
+               Team& team, Workspace& at) const
     {
-        const Index n = n_chunks(), room = terms_scratch(problem, chunk_groups());
-        const int n_threads = threads_for(n_rows_ * n_columns_ * problem.n_planes / 2, n);
-        scratch.resize(static_cast<std::size_t>(room * n_threads));
-        if (n_threads == 1) {
-            for (Index k = 0; k < n && !interrupt.check(); ++k) compute(k, total, scratch.data());
-            return !interrupt.asked();
+        const Index room = terms_scratch(problem, chunk_groups()), n_at_once = 4 * n_threads;
+        while (static_cast<Index>(at.chunks.size()) < n_at_once)
+            at.chunks.emplace_back(problem.n_planes, problem.n_inputs);
+        for (Index first = 0; first < n_chunks(); first += n_at_once) {
+            if (interrupt.check()) return false;
+            const Index n = std::min(n_at_once, n_chunks() - first);
+            team.each(n_threads, n, [&](Index i, int t) {
+                at.chunks[i].clear();
+                typed_kernels<T>().terms(problem, chunk(first + i), at.chunks[i].sums,
+                                         at.scratch.data() + t * room);
+            });
+            for (Index i = 0; i < n; ++i) total.add(at.chunks[i]);
         }
-        std::vector<OwnedSums> own;
-        for (int t = 0; t < n_threads; ++t) own.emplace_back(problem.n_planes, problem.n_inputs);
-        std::atomic<Index> turn{0};
-        in_parallel(n_threads, [&](int t, int n_started) {
-            for (Index k = t; k < n; k += n_started) {
-                own[t].clear();
-                compute(k, own[t], scratch.data() + t * room);
-                while (turn.load(std::memory_order_acquire) != k && !interrupt.asked())
-                    std::this_thread::yield();
-                if (t == 0 ? interrupt.check() : interrupt.asked()) return;
-                total.add(own[t]);
-                turn.store(k + 1, std::memory_order_release);
-            }
-        });
-        return !interrupt.asked();
+        return true;
     }
 
     Index n_rows_, n_columns_, n_groups_;

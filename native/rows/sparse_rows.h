@@ -83,7 +83,7 @@ class SparseRows {
     struct Workspace {};  // a pass is long enough to make its own
 
     // Loss, gradients and usage of all rows; false if interrupted.
-    bool terms(const Planes<double>& planes, OwnedSums& total, Interrupt& interrupt,
+    bool terms(const Planes<double>& planes, OwnedSums& total, Interrupt& interrupt, Team&,
                Workspace&) const
     {
         SparsePass pass(planes);

@@ -18,35 +18,35 @@ template <int W>
 struct Tile;
 
 // A number for each plane of a tile: single in tables, double while they are added up.
-#define GEOMIX_TILE(W)                                                                         \
-    template <>                                                                                \
-    struct Tile<W> {                                                                           \
-        static constexpr int n = W;                                                            \
-        typedef float Single __attribute__((vector_size(4 * W)));                              \
-        typedef double Double __attribute__((vector_size(8 * W)));                             \
-        typedef float InTable __attribute__((vector_size(4 * W), aligned(4), may_alias));      \
-        typedef double InRoom __attribute__((vector_size(8 * W), aligned(8), may_alias));      \
-        GEOMIX_INLINE const InTable& at(const float* numbers, Index i)                         \
-        {                                                                                      \
-            return *reinterpret_cast<const InTable*>(numbers + i * W);                         \
-        }                                                                                      \
-        GEOMIX_INLINE InTable& at(float* numbers, Index i)                                     \
-        {                                                                                      \
-            return *reinterpret_cast<InTable*>(numbers + i * W);                               \
-        }                                                                                      \
-        GEOMIX_INLINE const InRoom& at(const double* numbers, Index i)                         \
-        {                                                                                      \
-            return *reinterpret_cast<const InRoom*>(numbers + i * W);                          \
-        }                                                                                      \
-        GEOMIX_INLINE InRoom& at(double* numbers, Index i)                                     \
-        {                                                                                      \
-            return *reinterpret_cast<InRoom*>(numbers + i * W);                                \
-        }                                                                                      \
+#define GEOMIX_TILE(W)                                                                            \
+    template <>                                                                                   \
+    struct Tile<W> {                                                                              \
+        static constexpr int n = W;                                                               \
+        typedef float Single __attribute__((vector_size(4 * W)));                                 \
+        typedef double Double __attribute__((vector_size(8 * W)));                                \
+        typedef float InTable __attribute__((vector_size(4 * W), aligned(4), may_alias));         \
+        typedef double InRoom __attribute__((vector_size(8 * W), aligned(8), may_alias));         \
+        GEOMIX_INLINE const InTable& at(const float* numbers, Index i)                            \
+        {                                                                                         \
+            return *reinterpret_cast<const InTable*>(numbers + i * W);                            \
+        }                                                                                         \
+        GEOMIX_INLINE InTable& at(float* numbers, Index i)                                        \
+        {                                                                                         \
+            return *reinterpret_cast<InTable*>(numbers + i * W);                                  \
+        }                                                                                         \
+        GEOMIX_INLINE const InRoom& at(const double* numbers, Index i)                            \
+        {                                                                                         \
+            return *reinterpret_cast<const InRoom*>(numbers + i * W);                             \
+        }                                                                                         \
+        GEOMIX_INLINE InRoom& at(double* numbers, Index i)                                        \
+        {                                                                                         \
+            return *reinterpret_cast<InRoom*>(numbers + i * W);                                   \
+        }                                                                                         \
         GEOMIX_INLINE Double wide(const Single& x) { return __builtin_convertvector(x, Double); } \
-        GEOMIX_INLINE Single rounded(const Double& x)                                          \
-        {                                                                                      \
-            return __builtin_convertvector(x, Single);                                         \
-        }                                                                                      \
+        GEOMIX_INLINE Single rounded(const Double& x)                                             \
+        {                                                                                         \
+            return __builtin_convertvector(x, Single);                                            \
+        }                                                                                         \
     };
 GEOMIX_TILE(2)
 GEOMIX_TILE(4)
@@ -69,6 +69,19 @@ GEOMIX_INLINE void each_tile(Index n_planes, F f)
 {
     for (Index first = 0; first < n_planes; first += W)
         f(first, n_planes - first < W ? n_planes - first : W);
+}
+
+// f(first plane, how many, first part, end of the parts) for each tile of planes that `cells`
+// has parts of.
+template <int W, class F>
+GEOMIX_INLINE void each_tile_of(Index n_planes, Index n_parts, Cells cells, F f)
+{
+    for (Index at = cells.first; at < cells.end;) {
+        const Index tile = at / n_parts, part = at % n_parts, first = tile * W;
+        const Index next = (tile + 1) * n_parts < cells.end ? (tile + 1) * n_parts : cells.end;
+        f(first, n_planes - first < W ? n_planes - first : W, part, part + next - at);
+        at = next;
+    }
 }
 
 template <int W>
@@ -211,41 +224,50 @@ struct PartTables {
 };
 
 static void expand_tables(const PartsOfSpline& lift, const float* weights, Index n_planes,
-                          float* tables, double* room)
+                          Cells cells, float* tables, double* room)
 {
     by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
         constexpr int W = decltype(width)::n;
         double *steps = room, *rest = room + W * lift.n_steps;
-        each_tile<W>(n_planes, [&](Index first, Index used) {
-            for (Index k = 0; k < lift.n_steps; ++k)
-                for (Index p = 0; p < W; ++p)
-                    steps[k * W + p] =
-                        p < used ? lift.unit[k] * weights[(first + p) * lift.n_steps + k] : 0.0;
-            for (Index j = 0; j < lift.n_parts; ++j) {
-                const PartOfSpline& part = lift.parts[j];
-                PartTables<W>::expand(part, steps + part.first_step * W,
-                                      tables + (first * lift.n_bins + part.first_bin * W), rest);
-            }
-        });
+        each_tile_of<W>(
+            n_planes, lift.n_parts, cells, [&](Index first, Index used, Index j, Index end) {
+                for (; j < end; ++j) {
+                    const PartOfSpline& part = lift.parts[j];
+                    const Index begin = part.first_step;
+                    for (Index k = 0; k < part.n_steps; ++k)
+                        for (Index p = 0; p < W; ++p)
+                            steps[k * W + p] =
+                                p < used ? lift.unit[begin + k] *
+                                               weights[(first + p) * lift.n_steps + begin + k]
+                                         : 0.0;
+                    PartTables<W>::expand(
+                        part, steps, tables + (first * lift.n_bins + part.first_bin * W), rest);
+                }
+            });
     });
 }
 
-static void collect_tables(const PartsOfSpline& lift, const float* tables, Index n_planes,
+static void collect_tables(const PartsOfSpline& lift, float* tables, Index n_planes, Cells cells,
                            double* weights, double* room)
 {
     by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
         constexpr int W = decltype(width)::n;
         double *steps = room, *rest = room + W * lift.n_steps;
-        each_tile<W>(n_planes, [&](Index first, Index used) {
-            for (Index j = 0; j < lift.n_parts; ++j) {
-                const PartOfSpline& part = lift.parts[j];
-                PartTables<W>::collect(part, tables + (first * lift.n_bins + part.first_bin * W),
-                                       steps + part.first_step * W, rest);
-            }
-            for (Index p = 0; p < used; ++p)
-                for (Index k = 0; k < lift.n_steps; ++k)
-                    weights[(first + p) * lift.n_steps + k] = lift.unit[k] * steps[k * W + p];
-        });
+        each_tile_of<W>(
+            n_planes, lift.n_parts, cells, [&](Index first, Index used, Index j, Index end) {
+                for (; j < end; ++j) {
+                    const PartOfSpline& part = lift.parts[j];
+                    float* bins = tables + (first * lift.n_bins + part.first_bin * W);
+                    PartTables<W>::collect(part, bins, steps, rest);
+                    for (Index b = 0; b < part.n_bins; ++b)
+                        Tile<W>::at(bins, b) = typename Tile<W>::Single{};
+                    for (Index p = 0; p < used; ++p) {
+                        double* to = weights + (first + p) * lift.n_steps + part.first_step;
+                        for (Index k = 0; k < part.n_steps; ++k)
+                            to[k] += lift.unit[part.first_step + k] * steps[k * W + p];
+                    }
+                }
+            });
     });
 }
 

@@ -242,21 +242,30 @@ struct SparseKernels {
     void (*answer)(const Model&, const Sparse& X, const Answers&, double* scratch);
 };
 
+// Tables of a tile of planes and a part are a cell, counted tile by tile: those from first to end.
+struct Cells {
+    Index first, end;
+};
+
 // The same over rows of codes, at most ROWS_PER_CODED_BLOCK of them; scratch holds coded_scratch
 // numbers. Problem::weights is not read: the tables hold the weights. Sums::weights_gradient is
-// not written: slopes are added to `gradient`, laid out like the tables.
+// not written: `scatter` adds the slopes to tables, and `collect` adds those to the gradient.
 struct CodedKernels {
-    void (*terms)(const Problem<float>&, const SplineTables&, const CodedRows&,
-                  const PanelRows<float>& labels, Sums&, float* gradient, float* scratch);
+    // Loss, slopes (at the beginning of the scratch), gradient of the biases, usage.
+    void (*slopes)(const Problem<float>&, const SplineTables&, const CodedRows&,
+                   const PanelRows<float>& labels, Sums&, float* scratch);
+    // Slopes added to the cells of `gradient`; room for a tile of the rows.
+    void (*scatter)(const PartsOfSpline&, Index n_planes, const CodedRows&, const float* slopes,
+                    Cells, float* gradient, float* room);
     double (*cross_entropy)(const Problem<float>&, const SplineTables&, const CodedRows&,
                             const PanelRows<float>& labels, float* scratch);
     void (*class_scores)(const Problem<float>&, const SplineTables&, const CodedRows&, double* out,
                          float* scratch);
     // weights (n_planes, n_steps) -> tables;  room for expand_room(lift) numbers, on a cache line
-    void (*expand)(const PartsOfSpline&, const float* weights, Index n_planes, float* tables,
-                   double* room);
-    // tables -> weights, by the transposed matrix;  room as for expand
-    void (*collect)(const PartsOfSpline&, const float* tables, Index n_planes, double* weights,
+    void (*expand)(const PartsOfSpline&, const float* weights, Index n_planes, Cells,
+                   float* tables, double* room);
+    // tables -> weights, by the transposed matrix, added; the tables become zero; room as for expand
+    void (*collect)(const PartsOfSpline&, float* tables, Index n_planes, Cells, double* weights,
                     double* room);
 };
 
@@ -291,6 +300,10 @@ struct Kernels {
     // Products and sums of flat arrays, in 32 partial sums added up in a fixed tree.
     double (*dot)(const double* a, const double* b, Index n);
     void (*add_scaled)(double* a, double t, const double* d, Index n);  // a += t d
+    // The same with a vector in float32: v . a;  v . a and v . b;  a += t d.
+    double (*narrow_dot)(const float* v, const double* a, Index n);
+    void (*narrow_dots)(const float* v, const double* a, const double* b, Index n, double* out);
+    void (*add_narrow)(double* a, double t, const float* d, Index n);
     void (*adam_step)(const AdamRates&, const double* gradient, Index n, double* mean,
                       double* square, double* x);
     // Lane-wise elementary functions, for tests of their accuracy.

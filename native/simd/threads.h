@@ -1,6 +1,7 @@
 // Threads that live as long as one call, so that a fork between calls is safe.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -34,18 +35,24 @@ inline int& thread_limit()
     return limit;
 }
 
-// GEOMIX_NUM_THREADS if it is set, or every core this process may use; one for small work.
-inline int threads_for(Index multiply_adds, Index n_shares)
+// Threads that may be used: GEOMIX_NUM_THREADS if it is set, or every core this process may use.
+inline Index most_threads()
 {
-    constexpr Index smallest = Index(1) << 20;
     constexpr long most = 64;
-    if (multiply_adds < smallest || n_shares < 2) return 1;
     const char* wanted = std::getenv("GEOMIX_NUM_THREADS");
     long n = wanted ? std::strtol(wanted, nullptr, 10) : 0;
     if (n < 1) n = available_cores();
     if (n > most) n = most;
     if (thread_limit() > 0 && n > thread_limit()) n = thread_limit();
-    return static_cast<int>(n < n_shares ? n : n_shares);
+    return n;
+}
+
+// Threads for work in shares; one for small work.
+inline int threads_for(Index multiply_adds, Index n_shares)
+{
+    constexpr Index smallest = Index(1) << 20;
+    if (multiply_adds < smallest || n_shares < 2) return 1;
+    return static_cast<int>(std::min(most_threads(), n_shares));
 }
 
 // f(t, n) on n threads, t = 0 ... n - 1, where t = 0 is the calling thread.

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "simd/kernels.h"
+#include "simd/aligned.h"
 
 namespace geomix {
 
-using Vector = std::vector<double>;
+using Vector = Aligned<double>;
 
 inline double dot(const double* a, const double* b, Index n) { return kernels().dot(a, b, n); }
 

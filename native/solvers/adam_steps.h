@@ -50,9 +50,9 @@ class AdamSteps {
                                                          (state_.usage[p] + settings_.usage_delta));
         }
         double value = penalised(total, state_.vector, coefficients_.data(), n_planes_, n_inputs_,
-                                 gradient_.data());
+                                 gradient_.data(), alone_);
         value += shrinkage_term(settings_.shrink_to_mean, state_.vector, coefficients_.data(),
-                                class_start_, n_inputs_, gradient_.data());
+                                class_start_, n_inputs_, gradient_.data(), alone_);
         clip();
         step();
         cap_norms();
@@ -97,6 +97,7 @@ class AdamSteps {
     const AdamSettings settings_;
     AdamState& state_;
     Vector gradient_, coefficients_;
+    Team alone_{1};  // a batch is too short to share
 };
 
 }  // namespace geomix

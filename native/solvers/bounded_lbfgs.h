@@ -35,22 +35,22 @@ class BoundedLbfgs {
     const Vector& x() const { return x_; }
     double value() const { return value_; }
 
-    Progress step(const Objective& objective)
+    Progress step(const Objective& objective, Team& team)
     {
         if (!started_ && !objective(x_, value_, gradient_)) return Progress::interrupted;
         started_ = true;
         if (largest_free_entry() <= gradient_tol_) return Progress::optimal;
         set_held();
-        set_direction();
-        Search search = line_search(objective);
+        set_direction(team);
+        Search search = line_search(objective, team);
         if (search.failed && !search.interrupted && n_kept_ > 0) {
             n_kept_ = 0;  // the curvature is out of date: follow the gradient
-            set_direction();
-            search = line_search(objective);
+            set_direction(team);
+            search = line_search(objective, team);
         }
         if (search.interrupted) return Progress::interrupted;
         if (search.failed) return Progress::stuck;
-        return accept(search.value);
+        return accept(search.value, team);
     }
 
   private:
@@ -99,7 +99,7 @@ class BoundedLbfgs {
     // Step i of those remembered, the oldest first.
     const Memory& memory(std::size_t i) const { return ring_[(next_ + ring - n_kept_ + i) % ring]; }
 
-    void set_direction()
+    void set_direction(Team& team)
     {
         direction_ = gradient_;
         drop_held(direction_);
@@ -111,8 +111,8 @@ class BoundedLbfgs {
             rho[i] = sy > 2.2e-16 * yy && yy > 0.0 ? 1.0 / sy : 0.0;  // 0: no curvature left
             if (rho[i] == 0.0) continue;
             if (scale == 0.0) scale = sy / yy;
-            alpha[i] = rho[i] * dot(m.s, direction_);
-            add_scaled(direction_, -alpha[i], m.y);
+            alpha[i] = rho[i] * dot(m.s, direction_, team);
+            add_scaled(direction_, -alpha[i], m.y, team);
             drop_held(direction_);
         }
         if (scale > 0.0)
@@ -120,7 +120,7 @@ class BoundedLbfgs {
         for (std::size_t i = 0; i < n_kept_; ++i) {
             if (rho[i] == 0.0) continue;
             const Memory& m = memory(i);
-            add_scaled(direction_, alpha[i] - rho[i] * dot(m.y, direction_), m.s);
+            add_scaled(direction_, alpha[i] - rho[i] * dot(m.y, direction_, team), m.s, team);
             drop_held(direction_);
         }
         for (double& d : direction_) d = -d;
@@ -128,18 +128,19 @@ class BoundedLbfgs {
     }
 
     // Shorter and shorter steps until the value falls by a share of what the slope predicts.
-    Search line_search(const Objective& objective)
+    Search line_search(const Objective& objective, Team& team)
     {
-        const double slope = dot(gradient_, direction_);
+        const double slope = dot(gradient_, direction_, team);
         if (!(slope < 0.0)) return {true, false, value_};
-        double t = is_scaled_ ? 1.0 : std::min(1.0, 1.0 / std::sqrt(dot(direction_, direction_)));
+        double t =
+            is_scaled_ ? 1.0 : std::min(1.0, 1.0 / std::sqrt(dot(direction_, direction_, team)));
         for (int trial = 0; trial < most_trials; ++trial) {
             trial_ = x_;
-            add_scaled(trial_, t, direction_);
+            add_scaled(trial_, t, direction_, team);
             into_bounds(trial_);
             double value = 0.0;
             if (!objective(trial_, value, trial_gradient_)) return {true, true, value_};
-            const double predicted = dot(gradient_, trial_) - dot(gradient_, x_);
+            const double predicted = dot(gradient_, trial_, team) - dot(gradient_, x_, team);
             if (predicted < 0.0 && value <= value_ + decrease * predicted)
                 return {false, false, value};
             const double rise = value - value_ - t * slope;  // of the parabola through both ends
@@ -149,15 +150,15 @@ class BoundedLbfgs {
         return {true, false, value_};
     }
 
-    Progress accept(double value)
+    Progress accept(double value, Team& team)
     {
         Memory& m = ring_[next_];
         m.s = trial_;
         m.y = trial_gradient_;
-        add_scaled(m.s, -1.0, x_);
-        add_scaled(m.y, -1.0, gradient_);
-        m.sy = dot(m.s, m.y);
-        m.yy = dot(m.y, m.y);
+        add_scaled(m.s, -1.0, x_, team);
+        add_scaled(m.y, -1.0, gradient_, team);
+        m.sy = dot(m.s, m.y, team);
+        m.yy = dot(m.y, m.y, team);
         if (m.sy > 2.2e-16 * m.yy) {
             next_ = (next_ + 1) % ring;
             n_kept_ = std::min(n_kept_ + 1, kept);

@@ -86,6 +86,11 @@ def freeze(value: Any) -> None:
         freeze(tuple(getattr(value, field.name) for field in fields(value)))
 
 
+def fields_alone(value: Any) -> dict[str, Any]:
+    """The state of a dataclass for pickle: its fields, without what is computed when needed."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 def rounded(numbers: FloatArray) -> FloatArray:
     """Numbers rounded to 24 significant bits, as float32 has them, in the range of float64.
 

@@ -446,6 +446,7 @@ import hashlib, sys
 import numpy as np
 import scipy.sparse
 from geomix.arrays import CenteredSparse
+from geomix.core.descent import Descent
 sys.path[:0] = {folders!r}
 from test_native import LIFTS, kernel, one_epoch, some_model, some_planes, some_rows
 digest = hashlib.sha256()
@@ -478,6 +479,10 @@ terms = kernel.batch_terms(planes, 6.0, sparse, y, weight, 0.02)
 digest.update(terms.weights_gradient.tobytes() + terms.usage.tobytes())
 digest.update(np.float64(terms.loss).tobytes())
 digest.update(one_epoch(planes, sparse, y, weight)[0].weights.tobytes())
+planes = some_planes([3, 1, 4], 600, rng)
+rows = kernel.training_rows(*some_rows(300, 600, 3, rng))
+descent = Descent(planes, 6.0, 0.0, np.full(8, 1e-2), 14, tol=0.0, value_tol=0.0)
+digest.update(kernel.minimize(rows, descent).planes.as_vector().tobytes())
 print(kernel.simd, digest.hexdigest())
 """
 
@@ -653,6 +658,48 @@ def test_both_kernels_take_the_same_steps_of_lbfgs(per_class):
         assert ours.converged == theirs.converged
         np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-8)
         np.testing.assert_allclose(ours.planes.weights, theirs.planes.weights, atol=1e-5)
+
+
+@native_only
+def test_both_kernels_take_the_same_steps_of_lbfgs_over_many_weights():
+    rng = np.random.default_rng(0)
+    rows, planes = some_rows(200, 2100, 2, rng), some_planes([1, 2], 2100, rng)
+    descent = Descent(planes, 4.0, 0.05, np.full(3, 1e-2), 15, tol=1e-5, value_tol=1e-9)
+    ours = kernel.minimize(kernel.training_rows(*rows), descent)
+    theirs = descend(NumpyRows(*rows), descent)
+    np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-6)
+
+
+@native_only
+def test_a_pass_runs_on_no_more_threads_than_it_has_room_for(monkeypatch):
+    """100 rows of 9,000 columns are two chunks, while the arithmetic of L-BFGS has more threads."""
+    rng = np.random.default_rng(0)
+    rows, planes = some_rows(100, 9000, 2, rng), some_planes([1, 2], 9000, rng)
+    descent = Descent(planes, 4.0, 0.0, np.full(3, 1e-2), 30, tol=0.0, value_tol=0.0)
+    found = []
+    for n_threads in "1", "8":
+        monkeypatch.setenv("GEOMIX_NUM_THREADS", n_threads)
+        found.append(kernel.minimize(kernel.training_rows(*rows), descent))
+    assert found[0].values == found[1].values
+
+
+@native_only
+@pytest.mark.parametrize("kind", ["dense", "binned"])
+def test_threads_inside_a_descent_give_the_same_bits(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, weight = some_rows(5000, 40, 3, rng)
+    if kind == "binned":
+        lift = fit_spline(X, weight, np.zeros(40, dtype=int), 32)
+        X = kernel.lifted(lift, X)
+    n_inputs = X.lift.n_outputs if kind == "binned" else 40
+    planes = some_planes([12, 12, 12], n_inputs, rng)
+    descent = Descent(planes, 4.0, 0.0, np.full(36, 1e-3), 12, tol=0.0, value_tol=0.0)
+    found = []
+    for n_threads in "1", "2", "3":
+        monkeypatch.setenv("GEOMIX_NUM_THREADS", n_threads)
+        done = kernel.minimize(kernel.training_rows(X, y, weight), descent)
+        found.append((done.values, done.planes.as_vector().tobytes()))
+    assert found[0] == found[1] == found[2]
 
 
 @native_only

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.special import softmax as scipy_softmax
 from shapes import central_differences, planes_per_class, seeds, sharpness
 
-from geomix.core.planes import class_starts
+from geomix.core.planes import Planes, class_starts
 from geomix.core.pooling import log_softmax, pool, responsibilities, soft_or, softmax
 
 
@@ -97,3 +97,12 @@ def test_responsibility_is_the_slope_of_the_soft_or(rng):
 def test_softmax_is_scipys(S):
     np.testing.assert_allclose(softmax(S), scipy_softmax(S, axis=1), atol=1e-15)
     np.testing.assert_allclose(log_softmax(S), scipy_log_softmax(S, axis=1), rtol=1e-13, atol=1e-15)
+
+
+@given(planes_per_class, st.integers(1, 3), sharpness, seeds)
+def test_class_scores_alone_are_those_of_pooling_to_the_bit(per_class, n_members, k, seed):
+    rng = np.random.default_rng(seed)
+    start = class_starts(n_members * np.array(per_class))
+    planes = Planes(np.zeros((start[-1], 1)), np.zeros(start[-1]), start, n_members)
+    Z = 3.0 * rng.standard_normal((5, start[-1]))
+    np.testing.assert_array_equal(planes.class_scores(Z, k), planes.pooled(Z, k)[0])

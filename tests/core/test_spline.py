@@ -245,6 +245,14 @@ def test_codes_stand_for_rows_of_the_lift(pairs, rng):
     np.testing.assert_allclose(binned.group_sums(group, left[0], 5), G @ Phi, atol=1e-11)
 
 
+def test_a_pickled_lift_holds_its_fields_alone(rng):
+    lift = some_lift(rng)
+    before = pickle.dumps(lift)
+    binned = kernel.binned(lift, some_table(50, rng))
+    binned.group_sums(np.zeros(50, dtype=int), np.ones(50), 1)
+    assert pickle.dumps(lift) == before
+
+
 # --- training terms ---
 
 
@@ -742,7 +750,7 @@ def test_wrong_parts_are_refused_at_the_door():
         lambda: parts.add_pair(2, 2, True, True, mean),
         lambda: parts.add_pair(0, 5, True, True, mean),
         lambda: parts.add_pair(2**33, 2**33, True, True, mean),
-        lambda: parts.set_units(mean),
+        lambda: parts.with_units(mean),
     ):
         with pytest.raises((TypeError, ValueError)):
             wrong()

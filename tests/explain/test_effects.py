@@ -7,12 +7,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pair_models import PAIRED, paired
+from reading_models import ADDITIVE as ADDITIVE_MODELS
 from reading_models import SETTINGS, fitted
 from sklearn.inspection import partial_dependence
 
 import geomix
 from geomix import GeometricMixtureClassifier
-from geomix.explain.additive_form import NoShapes
+from geomix.explain import effect_bands
+from geomix.explain.additive_form import NoShapes, additive
+from geomix.explain.cells import encoded_rows
 
 ADDITIVE = {"lift": "spline", "n_planes": 1, "max_interactions": 0}
 SPLINE = {**ADDITIVE, "l2": 0.01}
@@ -329,3 +333,34 @@ def test_an_unknown_column_and_a_bad_confidence_are_refused(one_plane):
         clf.effects(X)["lime"]
     with pytest.raises(ValueError, match="confidence=90"):
         clf.effects(X, confidence=90)
+
+
+@pytest.mark.parametrize("kind", [*ADDITIVE_MODELS, *PAIRED])
+def test_weighted_sums_of_a_shape_are_those_of_its_values(kind):
+    model, X, _ = paired(kind) if kind in PAIRED else fitted(kind)
+    form, encoded = additive(model), encoded_rows(model, X).copy()
+    encoded[::7, 0] = np.nan
+    weights = np.random.default_rng(0).random((len(encoded), model.planes.n_planes))
+    for shape in form.shapes:
+        sums = shape.weighted_sums(encoded[:, shape.column], weights)
+        np.testing.assert_allclose(sums, (weights * shape(encoded[:, shape.column])).sum(axis=0))
+    for pair in form.pairs:
+        sums = pair.weighted_sums(encoded, weights)
+        np.testing.assert_allclose(sums, (weights * pair(encoded)).sum(axis=0))
+
+
+@pytest.mark.parametrize("kind", [*ADDITIVE_MODELS, *PAIRED])
+def test_a_partial_dependence_moves_with_the_weights_as_its_design_has_it(kind):
+    model, X, _ = paired(kind) if kind in PAIRED else fitted(kind)
+    rows = encoded_rows(model, X)[:40]
+    n_inputs = model.planes.n_inputs
+    features = np.append(np.arange(n_inputs), n_inputs)
+    for column in range(model.n_features):
+        cells = np.unique(rows[:, column][~np.isnan(rows[:, column])])[:3]
+        table = np.tile(rows[:16], (len(cells), 1))
+        table[:, column] = np.repeat(cells, 16)
+        A = model.answer("responsibilities", table)
+        Phi = np.column_stack([np.asarray(model.feature_map(table)), np.ones(len(table))])
+        by_hand = [A[k * 16 :][:16].T @ Phi[k * 16 :][:16] / 16 for k in range(len(cells))]
+        design = effect_bands.average_design(model, rows[:16], column, cells, features)
+        np.testing.assert_allclose(design, np.stack(by_hand, axis=1), rtol=1e-9, atol=1e-12)

@@ -18,6 +18,7 @@ from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
 from geomix.explain.additive_form import NoShapes, additive
 from geomix.explain.cells import encoded_rows
+from geomix.geometry.branch_and_bound import _smallest
 from geomix.geometry.constraints import read_constraints, unit_sizes
 from geomix.geometry.few_columns import ranking
 from geomix.geometry.projection import nearest_point
@@ -573,3 +574,28 @@ def test_a_cell_whose_square_overflows_is_named(rng, lift):
     clf = classifier(n_planes=2, lift=lift, l2=1e-3).fit(X, X[:, 0] > 0.0)
     with pytest.raises(ValueError, match="Column 'x0' is 1e\\+308"):
         clf.model_.counterfactual([1e308, 0.0])
+
+
+# --- several classes ---
+
+
+@pytest.mark.parametrize("name", ["linear", "spline"])
+def test_classes_that_are_skipped_have_no_nearer_row(name):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 6, 600)
+    X = (3.0 * rng.standard_normal((6, 4)))[codes] + rng.standard_normal((600, 4))
+    X[:, 2:] = X[:, 2:].round()
+    model = classifier(2, lift=name, random_state=0, max_iter=30).fit(X, codes).model_
+    for row in X[:6]:
+        found = model.counterfactual(row, X=X)
+        each = [
+            model.counterfactual(row, target=code, X=X) for code in set(range(6)) - {found.label}
+        ]
+        assert found.distance == min(one.distance for one in each)
+        assert found.lower_bound >= min(one.lower_bound for one in each) - 1e-9
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_the_smallest_few_are_the_first_of_a_stable_sort(n):
+    values = np.random.default_rng(n).integers(0, 9, 40) / 1.0
+    np.testing.assert_array_equal(_smallest(values, n), np.argsort(values, kind="stable")[:n])

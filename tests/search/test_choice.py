@@ -541,33 +541,94 @@ def test_a_family_that_is_far_behind_is_not_walked_further(waves):
     assert any("behind by" in one.verdict for one in behind)
 
 
-@pytest.mark.parametrize(("with_pairs", "is_tried"), [(0.3, True), (0.31, False)])
-def test_pairs_that_gain_nothing_are_not_tried_with_several_planes(
-    with_pairs, is_tried, monkeypatch
-):
-    runners = [race.Runner(family) for family in racing(Settings(), ("linear", "spline"))]
-    losses = {"spline": 0.305, "spline with pairs": with_pairs}
+def entered(name, losses, n_folds, monkeypatch, start_loss=None, n_rungs=1):
+    """A family that enters a race where other families have these losses, and what was tried."""
+    settings = Settings(preset="accurate")
+    runners = [race.Runner(family) for family in racing(settings, ("linear", "spline"))]
+
+    def measured(candidate, loss):
+        noise = 0.2 * np.random.default_rng(round(1e4 * loss)).permutation(np.resize([-1, 1], 100))
+        return Measured(candidate, 2, 6, loss + noise, np.ones(100), 0.9, 1.0, 400, 10)
+
+    known = {}
     for runner in runners:
         if (loss := losses.get(runner.family.name)) is not None:
-            rows = np.full(100, loss), np.ones(100)
-            candidate = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
-            runner.best = Measured(candidate, 2, 6, *rows, 0.9, 1.0, 400, 10)
-    fold = SimpleNamespace(pairs=((0, 1),), preparation=SimpleNamespace(most_knots=64))
+            candidate = Candidate("spline", loss, n_planes=1, n_knots=32)
+            known[candidate] = runner.best = measured(candidate, loss)
+    fold = SimpleNamespace(
+        pairs=((0, 1),), preparation=SimpleNamespace(most_knots=64, n_planes_of=lambda n: n)
+    )
     tried = []
-    monkeypatch.setattr(race.Race, "_measured", lambda _, candidate, *__: tried.append(candidate))
-    running = race.Race(Settings(), None, None, cost.Budget(0.0), runners, folds=[fold, fold])
-    both = next(one for one in runners if one.family.parent == "spline with pairs")
-    running._advance(both)
+
+    def trial(self, candidate, *_):
+        tried.append(candidate)
+        return None if start_loss is None else measured(candidate, start_loss)
+
+    monkeypatch.setattr(race.Race, "_measured", trial)
+    budget, folds = cost.Budget(0.0), [fold] * n_folds
+    running = race.Race(settings, None, None, budget, runners, folds=folds, n_rungs=n_rungs)
+    running.known = known
+    runner = next(one for one in runners if one.family.name == name)
+    running._advance(runner)
+    return runner, tried
+
+
+@pytest.mark.parametrize(("several", "is_tried"), [(0.3, True), (0.31, False)])
+def test_many_planes_are_not_tried_where_several_gain_nothing(several, is_tried, monkeypatch):
+    losses = {"spline": 0.305, "several spline planes": several}
+    runner, tried = entered("many spline planes", losses, 2, monkeypatch)
     assert bool(tried) == is_tried
-    skipped = "skipped, spline with pairs is no better than its own parent"
-    assert (both.verdict == skipped) != is_tried
+    skipped = "skipped, several spline planes is no better than its own parent"
+    assert (runner.verdict == skipped) != is_tried
+
+
+@pytest.mark.parametrize(("n_folds", "is_tried"), [(1, True), (5, False)])
+def test_several_planes_with_pairs_do_not_race_on_few_rows(n_folds, is_tried, monkeypatch):
+    name, losses = "several spline planes with pairs", {"spline": 0.3, "spline with pairs": 0.2}
+    runner, tried = entered(name, losses, n_folds, monkeypatch)
+    assert bool(tried) == is_tried
+    assert (runner.verdict == "skipped, rows are few") != is_tried
+
+
+@pytest.mark.parametrize(
+    ("n_folds", "linear", "start", "is_walked"),
+    [
+        (5, 0.29, 0.303, True),  # level with the family it starts from
+        (5, 0.29, 0.32, False),  # 7 % behind it
+        (1, 0.29, 0.32, True),  # more rows may find another penalty
+        (1, 0.2, 0.32, False),  # the family it starts from is far behind the best, too
+        (1, 0.2, 0.28, True),  # but this one is better
+    ],
+)
+def test_a_family_that_starts_far_behind_is_not_walked(
+    n_folds, linear, start, is_walked, monkeypatch
+):
+    losses = {"linear": linear, "spline": 0.3}
+    _, tried = entered("several spline planes", losses, n_folds, monkeypatch, start)
+    assert len({one.l2 for one in tried}) > 1 or not is_walked
+    assert len({(one.l2, one.shrink_to_mean) for one in tried}) == 1 or is_walked
+
+
+@pytest.mark.parametrize(("n_rungs", "is_walked"), [(2, False), (3, True)])
+def test_a_family_that_is_behind_is_walked_where_many_more_rows_follow(
+    n_rungs, is_walked, monkeypatch
+):
+    losses = {"linear": 0.2, "spline": 0.3}
+    _, tried = entered("several spline planes", losses, 1, monkeypatch, 0.32, n_rungs)
+    assert (len({one.l2 for one in tried}) > 1) == is_walked
 
 
 def stand_in_trial(monkeypatch, rng, step_loss):
     """A trial on five folds of 100 rows whose true class has this loss; the folds it trained."""
     y = rng.integers(2, size=100)
     valid = SimpleNamespace(y=y, weight=np.ones(100))
-    fold = SimpleNamespace(valid=valid, preparation=SimpleNamespace(n_classes=2), n_train=400)
+    fold = SimpleNamespace(
+        valid=valid,
+        preparation=SimpleNamespace(n_classes=2),
+        n_train=400,
+        unpack=lambda: None,
+        is_alone=False,
+    )
     log_odds = np.log(np.expm1(step_loss))
     scores = np.where(y[:, None] == np.arange(2), 0.0, log_odds + rng.normal(0.0, 0.1, (100, 1)))
     planes = SimpleNamespace(n_planes=2, weights=np.zeros(4), biases=np.zeros(2))
@@ -575,6 +636,7 @@ def stand_in_trial(monkeypatch, rng, step_loss):
         held_out_scores=lambda _: scores,
         trained=SimpleNamespace(n_iter=5, planes=planes),
         features=SimpleNamespace(expanded=lambda planes: planes),
+        to_keep=lambda fold: fitted,
     )
     monkeypatch.setattr(trials, "train_on_folds", lambda *_: (fitted for _ in range(5)))
     candidate, settings = Candidate("linear", 1e-3), replace(Settings(), calibrate=False)

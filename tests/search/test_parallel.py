@@ -50,9 +50,14 @@ def test_results_come_in_order_and_from_several_threads():
 
 
 def test_work_beside_other_work_starts_no_threads_of_its_own():
-    limits = list(in_order(lambda _: kernel.thread_limit(), range(3), 2))
-    assert limits == [1 if kernel.is_native else 0] * 3
+    limits = list(in_order(lambda _: kernel.thread_limit(), range(4), 2))
+    assert limits == [1 if kernel.is_native else 0] * 4
     assert kernel.thread_limit() == 0
+
+
+def test_work_that_is_left_alone_has_the_threads_of_the_others():
+    limits = list(in_order(lambda _: kernel.thread_limit(), range(5), 4))
+    assert limits == ([1, 1, 1, 1, 4] if kernel.is_native else [0] * 5)
 
 
 def test_an_error_in_one_fit_ends_them_all():

@@ -24,7 +24,7 @@ from geomix.table import row_views
 from geomix.table.reader import read_rows
 from geomix.table.row_views import PickedRows, blocks, numbers
 from geomix.table.schema import Column, Schema, numeric_schema
-from geomix.training import preparation
+from geomix.training import features, preparation
 from geomix.training.rows import Rows, column_range, distinct_rows
 from geomix.training.settings import Settings
 
@@ -388,3 +388,32 @@ def test_a_fit_takes_little_more_room_than_its_rows(kind):
         check=True,
     )
     assert float(done.stdout) < 2.5
+
+
+# --- rows that are made again ---
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 700])
+def test_rows_packed_block_by_block_have_the_sums_of_all_at_once(rng, monkeypatch, n_rows):
+    monkeypatch.setattr(row_views, "CELLS_AT_ONCE", 400)
+    X, y, weight = rng.standard_normal((800, 5)), rng.integers(0, 3, n_rows), rng.random(n_rows)
+    picked = PickedRows(X, rng.permutation(800)[:n_rows])
+    planes = random_planes(rng, [2, 1, 2], 5)
+    by_block, at_once = (
+        kernel.training_rows(rows, y, weight).terms(planes, 6.0, 0.02)
+        for rows in (picked, numbers(picked))
+    )
+    assert by_block.loss == at_once.loss
+    assert np.array_equal(by_block.weights_gradient, at_once.weights_gradient)
+
+
+@pytest.mark.slow
+def test_a_fit_that_makes_its_rows_again_is_the_same_model(rng, monkeypatch):
+    frame = pd.DataFrame(rng.standard_normal((3000, 3)), columns=list("abc"))
+    frame["d"] = rng.choice(list("uvwxyz"), 3000)
+    y = (frame["a"] * frame["b"] + (frame["d"] == "u") + rng.standard_normal(3000) > 0.3).to_numpy()
+    kept = classifier(random_state=0).fit(frame, y).predict_proba(frame)
+    monkeypatch.setattr(features, "MOST_BYTES_TO_KEEP_PACKED", 0)
+    monkeypatch.setattr(preparation, "MOST_NUMBERS_TO_KEEP", 0)
+    again = classifier(random_state=0).fit(frame, y).predict_proba(frame)
+    assert np.array_equal(kept, again)

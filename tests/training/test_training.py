@@ -41,11 +41,14 @@ def start_planes(train, per_class=3, init="kmeans"):
     return initial_planes(train, clusters, init, 3.0, 0.02, np.random.default_rng(0))[0]
 
 
+def draws():
+    return np.random.default_rng(0)
+
+
 def run(parts, watch=never, l2=1e-5, **settings):
     train, valid = parts
-    rng = np.random.default_rng(0)
     return train_planes(
-        start_planes(train), train, valid, Settings(**settings), l2, 0.0, rng, watch
+        start_planes(train), train, valid, Settings(**settings), l2, 0.0, draws, watch
     )
 
 
@@ -237,8 +240,7 @@ def test_usage_aware_l2_prunes_an_idle_plane(parts):
 
     def norm_after(beta):
         settings = Settings(solver="lbfgs", usage_beta=beta, sharpness_start=6.0)
-        rng = np.random.default_rng(0)
-        trained = train_planes(idle, train, None, settings, 1e-3, 0.0, rng, never)
+        trained = train_planes(idle, train, None, settings, 1e-3, 0.0, draws, never)
         usage = pool(trained.planes.scores(train.X), planes.class_start, 6.0)[1].mean(axis=0)
         assert usage[0] < 1e-6
         return np.linalg.norm(trained.planes.weights[0])
@@ -322,9 +324,7 @@ def test_more_planes_give_a_class_no_head_start(rng):
 def test_every_initialisation_leads_to_a_good_model(parts, init):
     train, valid = parts
     planes = start_planes(train, init=init)
-    trained = train_planes(
-        planes, train, valid, Settings(solver="lbfgs"), 1e-6, 0.0, np.random.default_rng(0), never
-    )
+    trained = train_planes(planes, train, valid, Settings(solver="lbfgs"), 1e-6, 0.0, draws, never)
     assert cross_entropy(trained.planes, 6.0, valid.X, valid.y, valid.weight) < 0.3
 
 

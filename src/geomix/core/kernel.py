@@ -39,7 +39,7 @@ from geomix.core.predictors import (
 )
 from geomix.core.row_sums import NumpyRows, Sums
 from geomix.core.spline import Binned, SplineLift
-from geomix.table.row_views import blocks, is_dense
+from geomix.table.row_views import blocks, is_dense, made_whole
 from geomix.table.schema import Fill, Schema
 
 if TYPE_CHECKING:
@@ -79,8 +79,10 @@ __all__ = [
     "compressed",
     "cross_entropy",
     "fill",
+    "give_back_memory",
     "in_basis",
     "is_native",
+    "keeping_buffers",
     "kmeans",
     "lifted",
     "minimize",
@@ -127,6 +129,18 @@ def at_most_threads(most: int) -> AbstractContextManager[None]:
     return native.at_most_threads(most) if is_native else nullcontext()
 
 
+def keeping_buffers() -> AbstractContextManager[None]:
+    """Native code keeps the buffers of a solver for the next one."""
+    return native.keeping_buffers() if is_native else nullcontext()
+
+
+def give_back_memory(*, heap: bool) -> None:
+    """Give the buffers that native code keeps back to the system, and what arrays have left in the
+    heap. The heap takes a millisecond, and the next arrays some more."""
+    if is_native:
+        native.give_back_memory(heap=heap)
+
+
 # --- training rows, prepared once for many passes ---
 
 TrainingRows: TypeAlias = "NumpyRows | NativeRows"
@@ -134,7 +148,7 @@ TrainingRows: TypeAlias = "NumpyRows | NativeRows"
 
 def training_rows(X: Matrix, y: IntArray, weight: FloatArray) -> TrainingRows:
     """Lifted rows with class codes and weights, ready for many passes."""
-    return native.NativeRows(X, y, weight) if is_native else NumpyRows(X, y, weight)
+    return native.NativeRows(X, y, weight) if is_native else NumpyRows(made_whole(X), y, weight)
 
 
 def batch_terms(

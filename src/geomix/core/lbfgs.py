@@ -1,6 +1,6 @@
 """L-BFGS on one flat array (Nocedal and Wright, algorithms 7.4, 3.5 and 3.6).
 
-Two-loop recursion over the last ten steps; the line search ends on the strong Wolfe conditions, so
+Directions come from the last ten steps; the line search ends on the strong Wolfe conditions, so
 the value never rises. ``native/solvers/lbfgs.h`` takes the same steps with the same constants. The
 trials of a search end before they converge, so with another solver it would choose another model.
 """
@@ -8,15 +8,14 @@ trials of a search end before they converge, so with another solver it would cho
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.core.step_memory import StepMemory
 
-KEPT_STEPS = 10
 DECREASE, CURVATURE = 1e-3, 0.9  # of the Wolfe conditions
 MOST_TRIALS = 20  # of one line search
 WIDER = 4.0  # the next trial, as long as the minimum is not bracketed
@@ -41,15 +40,6 @@ class Point(NamedTuple):
     slope: float = 0.0
 
 
-class Step(NamedTuple):
-    """s and y of the recursion: the differences of x and of the gradient."""
-
-    s: FloatArray
-    y: FloatArray
-    sy: float
-    yy: float
-
-
 def default_value_tol(tol: float) -> float:
     """Relative decrease of one iteration below which a gradient tolerance counts as reached."""
     return min(1e-4 * tol, 1e-9)
@@ -70,7 +60,7 @@ def minimize(
     ``on_iterate`` sees every accepted point with its value and may raise ``Enough``.
     """
     value_tol = default_value_tol(tol) if value_tol is None else value_tol
-    steps: deque[Step] = deque(maxlen=KEPT_STEPS)
+    steps = StepMemory()
     at = Point(start, *objective(start))
     for n_steps in range(1, max_iter + 1):
         if _largest(at.gradient) <= tol:
@@ -78,7 +68,7 @@ def minimize(
         found = _next_point(objective, at, steps)
         if found is None:
             return at.x, False
-        _remember(found, at, steps)
+        steps.add(found.x - at.x, found.gradient - at.gradient)
         gain, size = at.value - found.value, max(abs(at.value), abs(found.value), 1.0)
         at = found
         try:
@@ -91,25 +81,13 @@ def minimize(
     return at.x, False
 
 
-def _next_point(objective: Objective, at: Point, steps: deque[Step]) -> Point | None:
-    found = _line_search(objective, at, _direction(at.gradient, steps), is_first=not steps)
-    if found is None and steps:  # the curvature is out of date: follow the gradient
-        steps.clear()
-        found = _line_search(objective, at, -at.gradient, is_first=True)
+def _next_point(objective: Objective, at: Point, steps: StepMemory) -> Point | None:
+    direction = steps.direction(at.gradient)
+    found = _line_search(objective, at, direction, is_first=not len(steps))
+    if found is None and len(steps):  # the curvature is out of date: follow the gradient
+        steps.forget()
+        found = _line_search(objective, at, steps.direction(at.gradient), is_first=True)
     return found
-
-
-def _direction(gradient: FloatArray, steps: deque[Step]) -> FloatArray:
-    """-H g by the two-loop recursion."""
-    direction, alphas = gradient.copy(), list[float]()
-    for step in reversed(steps):
-        alphas.append(float(step.s @ direction) / step.sy)
-        direction -= alphas[-1] * step.y
-    if steps:
-        direction *= steps[-1].sy / steps[-1].yy
-    for step, alpha in zip(steps, reversed(alphas), strict=True):
-        direction += (alpha - float(step.y @ direction) / step.sy) * step.s
-    return -direction
 
 
 def _line_search(
@@ -156,13 +134,6 @@ def _between(a: Point, b: Point) -> float:
             t = cubic if math.isfinite(cubic) else t
     ends = sorted((a.t + EDGE * width, b.t - EDGE * width))
     return min(max(t, ends[0]), ends[1])
-
-
-def _remember(found: Point, before: Point, steps: deque[Step]) -> None:
-    s, y = found.x - before.x, found.gradient - before.gradient
-    sy, yy = float(s @ y), float(y @ y)
-    if sy > np.finfo(float).eps * yy:
-        steps.append(Step(s, y, sy, yy))
 
 
 def _largest(gradient: FloatArray) -> float:

@@ -31,12 +31,16 @@ from geomix.core.predictors import CellReader, Predictor, RowExplanation, Scorer
 from geomix.core.spline import Binned, SplineLift
 from geomix.core.spline_parts import CurvePart, LevelPart
 from geomix.table.frames import kind_of
-from geomix.table.row_views import blocks
+from geomix.table.row_views import PickedRows, blocks, few_at_once, numbers
 from geomix.table.schema import Schema
 
 # The CPU level in use: "scalar", "avx2" or "avx512".
 simd: str = _native.simd()
 
+# Buffers that a thread keeps during a fit: those of a solver over a million numbers are not.
+MOST_BYTES_OF_BUFFERS = 2**25
+# Packed rows lie in groups, whose length divides this.
+ROWS_IN_GROUP = 64
 # A row of a pandas frame costs 25 us, all columns of a frame cost 1,000.
 FEW_PANDAS_ROWS = 16
 # Kinds of columns that are not refused for numbers and for categories.
@@ -62,6 +66,23 @@ def at_most_threads(most: int) -> Iterator[None]:
         _native.limit_threads(before)
 
 
+@contextmanager
+def keeping_buffers() -> Iterator[None]:
+    """Keep the buffers of a solver for the next one."""
+    before = _native.keep_free_blocks(MOST_BYTES_OF_BUFFERS)
+    try:
+        yield
+    finally:
+        _native.keep_free_blocks(before)
+        _native.clear_free_blocks()
+
+
+def give_back_memory(*, heap: bool) -> None:
+    _native.clear_free_blocks()
+    if heap:
+        _native.trim_heap()
+
+
 # --- training rows ---
 
 
@@ -78,10 +99,14 @@ class NativeRows:
             self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
             self._solver = _native.SparseMinimizer, _native.SparseOrderedMinimizer
         elif isinstance(X, Binned):
-            self.packed = _native.BinnedRows(
-                plain(X.codes), _spline_parts(X.lift, _bytes(X.units)), *labels
-            )
+            parts = _spline_parts(X.lift)
+            if X.units is not None:
+                parts = parts.with_units(_doubles(X.units))
+            self.packed = _native.BinnedRows(plain(X.codes), parts, *labels)
             self._solver = _native.BinnedMinimizer, _native.BinnedOrderedMinimizer
+        elif isinstance(X, PickedRows):
+            self.packed = _packed_by_blocks(X, *labels)
+            self._solver = _native.Minimizer64, _native.OrderedMinimizer64
         elif X.dtype == np.float32:
             self.packed = _native.Rows32(plain(X), *labels)
             self._solver = _native.Minimizer32, _native.OrderedMinimizer32
@@ -121,6 +146,14 @@ class NativeRows:
             descent.tol,
             descent.value_tol,
         )
+
+
+def _packed_by_blocks(X: PickedRows, y: IntArray, weight: FloatArray) -> Any:
+    """Picked rows packed in float64, without an array of all of them."""
+    packed = _native.Rows64(X.shape[1], y, weight)
+    for rows in few_at_once(X.shape, ROWS_IN_GROUP):
+        packed.fill(rows.start, numbers(X[rows]))
+    return packed
 
 
 # --- solvers ---
@@ -417,8 +450,8 @@ def _spline_tables(lift: SplineLift) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
-    """The parts for training on bins: positions of the bins, means and units."""
+def _spline_parts(lift: SplineLift) -> Any:
+    """The parts for training on bins: positions of the bins and means."""
     parts = _native.SplineParts()
     for part in lift.parts:
         mean = _doubles(part.mean)
@@ -430,17 +463,10 @@ def _spline_parts(lift: SplineLift, units: bytes | None) -> Any:
         else:
             ordered = part.first is not None, part.second is not None
             parts.add_pair(part.n_first, part.n_second, *ordered, mean)
-    if units is not None:
-        parts.set_units(np.frombuffer(units))
     return parts
 
 
 # --- arrays for the extension ---
-
-
-def _bytes(X: FloatArray | None) -> bytes | None:
-    """Numbers as a key of a cache."""
-    return None if X is None else _doubles(X).tobytes()
 
 
 def _doubles(X: Any) -> FloatArray:

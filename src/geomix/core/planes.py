@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray, Matrix
-from geomix.core.pooling import pool
+from geomix.core.pooling import pool, soft_or
 
 
 def class_starts(planes_per_class: Sequence[int] | IntArray) -> IntArray:
@@ -75,6 +75,14 @@ class Planes:
         S = S.reshape(len(Z), self.n_classes, self.n_members).mean(axis=2)
         return S, A / self.n_members
 
+    def class_scores(self, Z: FloatArray, sharpness: float) -> FloatArray:
+        """The class scores of ``pooled`` alone, bit for bit."""
+        S = soft_or(Z, self.pool_starts, sharpness)
+        if self.n_members == 1:
+            return S
+        mean: FloatArray = S.reshape(len(Z), self.n_classes, self.n_members).mean(axis=2)
+        return mean
+
     def scores(self, Phi: Matrix) -> FloatArray:
         """z = Phi W' + b, shape (n_rows, n_planes)."""
         Z: FloatArray = Phi @ self.weights.T
@@ -89,7 +97,8 @@ class Planes:
         """The same layout of planes with the numbers of ``vector``."""
         split = self.weights.size
         weights = vector[:split].reshape(self.weights.shape)
-        return replace(self, weights=weights, biases=vector[split:])
+        # A copy: biases that outlive the weights would keep all of the vector.
+        return Planes(weights, vector[split:].copy(), self.class_start, self.n_members)
 
     def places_of(self, order: IntArray) -> IntArray:
         """(n_planes,) places of the planes, with the classes in ``order``."""
@@ -105,7 +114,8 @@ class Planes:
 
     def with_class_bias(self, shift: FloatArray) -> Planes:
         """Add ``shift[c]`` to every bias of class c, which adds it to that class's score."""
-        return replace(self, biases=self.biases + shift[self.class_of])
+        biases = self.biases + shift[self.class_of]
+        return Planes(self.weights, biases, self.class_start, self.n_members)
 
     def capped(self, largest: float | None) -> Planes:
         """Weight vectors longer than ``largest`` are scaled down to it; None for no cap."""

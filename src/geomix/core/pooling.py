@@ -21,17 +21,24 @@ def pool(Z: FloatArray, class_start: IntArray, sharpness: float) -> tuple[FloatA
     starts = class_start[:-1]
     if len(starts) == Z.shape[1]:  # one plane per class: its score is the class score, exactly
         return Z, np.ones_like(Z)
-    planes_per_class = np.diff(class_start)
-    # Subtract the class maximum before multiplying by the sharpness: exp(700) overflows, and
-    # log-sum-exp of the product loses the scores themselves when the sharpness is tiny.
-    top = np.maximum.reduceat(Z, starts, axis=1)
-    A = Z - np.repeat(top, planes_per_class, axis=1)
-    A *= sharpness
-    np.exp(A, out=A)
+    top, A = _relative(Z, class_start, sharpness)
     total = np.add.reduceat(A, starts, axis=1)
-    A /= np.repeat(total, planes_per_class, axis=1)
+    A /= np.repeat(total, np.diff(class_start), axis=1)
     S = top + np.log(total) / sharpness
     return S, A
+
+
+def _relative(
+    Z: FloatArray, class_start: IntArray, sharpness: float
+) -> tuple[FloatArray, FloatArray]:
+    """The class maximum of Z, and exp(k (Z - maximum))."""
+    # Subtract the class maximum before multiplying by the sharpness: exp(700) overflows, and
+    # log-sum-exp of the product loses the scores themselves when the sharpness is tiny.
+    top = np.maximum.reduceat(Z, class_start[:-1], axis=1)
+    A = Z - np.repeat(top, np.diff(class_start), axis=1)
+    A *= sharpness
+    np.exp(A, out=A)
+    return top, A
 
 
 def soft_or(Z: FloatArray, class_start: IntArray, sharpness: float) -> FloatArray:
@@ -43,7 +50,12 @@ def soft_or(Z: FloatArray, class_start: IntArray, sharpness: float) -> FloatArra
     >>> soft_or(Z, np.array([0, 2, 3]), sharpness=1.0).round(4)
     array([[1.6931, 0.5   ]])
     """
-    return pool(Z, class_start, sharpness)[0]
+    starts = class_start[:-1]
+    if len(starts) == Z.shape[1]:
+        return Z
+    top, A = _relative(Z, class_start, sharpness)
+    S: FloatArray = top + np.log(np.add.reduceat(A, starts, axis=1)) / sharpness
+    return S
 
 
 def responsibilities(Z: FloatArray, class_start: IntArray, sharpness: float) -> FloatArray:

@@ -20,14 +20,16 @@ values themselves where a column has no more than 255 of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from geomix.arrays import BoolArray, FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray, fields_alone
+from geomix.core.curve_sums import CurveSums
 from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.table.row_views import DenseRows, blocks, numbers
 
@@ -35,6 +37,7 @@ MOST_BINS = 255  # and one for missing cells: a code fits in a byte
 MOST_KNOTS = 248  # a column needs some bins between its knots
 # Bins of each side of a pair: about four rows for each cell.
 ROWS_PER_PAIR_CELL, PAIR_BINS_RANGE = 4, (8, 32)
+CELLS_AT_ONCE = 2**16  # sums over fewer cells take less time for all curves at once
 MOST_ROWS = 50_000  # knots and means come from at most this many rows
 
 
@@ -48,7 +51,10 @@ class SplineLift:
     reads_cells = True
     is_additive = True
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
+
+    @cached_property
     def n_outputs(self) -> int:
         return sum(part.n_steps for part in self.parts)
 
@@ -75,10 +81,28 @@ class SplineLift:
             high[steps.start : max(end - 1, steps.start)] += 1
         return low, high
 
+    @cached_property
+    def curves(self) -> IntArray:
+        """Which of the parts are curves."""
+        return np.flatnonzero([isinstance(part, CurvePart) for part in self.parts])
+
+    @cached_property
+    def curve_sums(self) -> CurveSums:
+        return CurveSums([self.parts[j] for j in self.curves])
+
+    @cached_property
+    def steps_of_curves(self) -> IntArray:
+        """Which of the steps are those of curves, part by part."""
+        found = [self._steps_of_parts[j] for j in self.curves]
+        return np.concatenate([np.arange(steps.start, steps.stop) for steps in found])
+
     def by_part(self) -> Iterator[tuple[SplinePart, slice]]:
         """Each part, and where its steps are among all of them."""
-        for part, start in zip(self.parts, self.step_start.tolist()[:-1], strict=True):
-            yield part, slice(start, start + part.n_steps)
+        return zip(self.parts, self._steps_of_parts, strict=True)
+
+    @cached_property
+    def _steps_of_parts(self) -> list[slice]:
+        return [slice(*ends) for ends in pairwise(self.step_start.tolist())]
 
     def __call__(self, X: Any) -> FloatArray:
         """The features themselves, (n_rows, n_outputs): for reference, and for few rows."""
@@ -173,11 +197,22 @@ class Binned:
         ``G @ self`` with G[g, i] = weight[i] where row i is of group g.
         """
         out = np.zeros((n_groups, self.lift.n_outputs))
+        at_once = self.codes.size <= CELLS_AT_ONCE and len(self.lift.curves) > 0
+        if at_once:
+            out[:, self.lift.steps_of_curves] = self._sums_of_curves(group, weight, n_groups)
         for part, steps, codes in self.by_part():
+            if at_once and isinstance(part, CurvePart):
+                continue
             mass = np.bincount(group * part.n_bins + codes, weight, n_groups * part.n_bins)
-            sums = mass.reshape(n_groups, part.n_bins) * 1.0
-            out[:, steps] = part.sums_of_bins(sums)
+            out[:, steps] = part.sums_of_bins(mass.reshape(n_groups, part.n_bins) * 1.0)
         return self._in_units(out)
+
+    def _sums_of_curves(self, group: IntArray, weight: FloatArray, n_groups: int) -> FloatArray:
+        sums, curves = self.lift.curve_sums, self.lift.curves
+        bins = sums.bins(self.codes[:, curves], group).ravel()
+        size = n_groups * len(curves) * sums.room
+        mass = np.bincount(bins, np.repeat(weight, len(curves)), size) * 1.0
+        return sums(mass.reshape(n_groups, -1))
 
     def _in_units(self, of_steps: FloatArray) -> FloatArray:
         return of_steps if self.units is None else of_steps * self.units
@@ -197,11 +232,12 @@ def fit_spline(
     n_knots: int,
     pairs: tuple[tuple[int, int], ...] = (),
     has_missing: BoolArray | None = None,
+    binned: Callable[[SplineLift, Any], Binned] = SplineLift.binned,
 ) -> SplineLift:
     """Knots and bins from the rows ``X``, whose category j has ``n_levels[j]`` levels (0: a
     number). Constant columns get no part; means are weighted. Above ``MOST_ROWS`` rows, that many
     are used, evenly spread. ``has_missing`` (n_columns,) marks columns that have missing cells in
-    rows other than ``X``."""
+    rows other than ``X``. ``binned`` codes rows, as ``SplineLift.binned`` does."""
     table, weight = sampled(X, weight)
     missing: BoolArray = np.asarray(np.isnan(table).any(axis=0))
     missing = missing if has_missing is None else missing | has_missing
@@ -215,16 +251,31 @@ def fit_spline(
         if part is not None:
             parts.append(part)
     parts.extend(_fit_pair(table, pair, n_levels) for pair in pairs)
-    return SplineLift(tuple(centred(part, table, weight) for part in parts), table.shape[1])
+    return _centred_lift(parts, table, weight, binned)
 
 
 def fit_pairs(
-    X: DenseRows, weight: FloatArray, n_levels: IntArray, pairs: tuple[tuple[int, int], ...]
+    X: DenseRows,
+    weight: FloatArray,
+    n_levels: IntArray,
+    pairs: tuple[tuple[int, int], ...],
+    binned: Callable[[SplineLift, Any], Binned] = SplineLift.binned,
 ) -> SplineLift:
     """The tables over pairs of columns alone, as ``fit_spline`` would make them."""
     table, weight = sampled(X, weight)
-    parts = (centred(_fit_pair(table, pair, n_levels), table, weight) for pair in pairs)
-    return SplineLift(tuple(parts), table.shape[1])
+    parts = [_fit_pair(table, pair, n_levels) for pair in pairs]
+    return _centred_lift(parts, table, weight, binned)
+
+
+def _centred_lift(
+    parts: Sequence[SplinePart],
+    X: FloatArray,
+    weight: FloatArray,
+    binned: Callable[[SplineLift, Any], Binned],
+) -> SplineLift:
+    codes = binned(SplineLift(tuple(parts), X.shape[1]), X).codes
+    made = (_centred(part, codes[:, j], weight) for j, part in enumerate(parts))
+    return SplineLift(tuple(made), X.shape[1])
 
 
 def sampled(X: DenseRows, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -237,11 +288,17 @@ def sampled(X: DenseRows, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
     """The part with the weighted mean of its phi over the rows that are not missing."""
-    mass = np.bincount(part.codes(X), weight, part.n_bins)
+    return _centred(part, part.codes(X), weight)
+
+
+def _centred(part: Any, codes: IntArray, weight: FloatArray) -> Any:
+    mass = np.bincount(codes, weight, part.n_bins)
     mass[~part.counts_in_mean()] = 0.0
     total = mass.sum()
     mean = part.sums_of_bins(mass[None] / total)[0] if total > 0.0 else part.mean
-    return replace(part, mean=mean)
+    made = replace(part, mean=mean)
+    vars(made).update(vars(part) | {"mean": mean})  # bins and edges, which need no mean
+    return made
 
 
 def _fit_curve(X: FloatArray, column: int, n_knots: int, has_missing: bool) -> CurvePart | None:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from geomix.arrays import BoolArray, FloatArray, IntArray, rounded
+from geomix.arrays import BoolArray, FloatArray, IntArray, fields_alone, rounded
 
 # Share of the distance between two representatives by which an edge lies below their middle.
 ROOM_FOR_ROUNDING = 2.0**-20
@@ -54,15 +54,18 @@ class CurvePart:
     has_missing: bool
     mean: FloatArray
 
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
+
     @property
     def columns(self) -> tuple[int, ...]:
         return (self.column,)
 
-    @property
+    @cached_property
     def n_ordered(self) -> int:
         return len(self.knots) - 1
 
-    @property
+    @cached_property
     def n_steps(self) -> int:
         return self.n_ordered + self.has_missing
 
@@ -119,13 +122,14 @@ class CurvePart:
         return interval, rounded(position)
 
     def bin_phi(self) -> FloatArray:
-        out = np.vstack([self._steps(*self.bin_places), np.zeros(self.n_steps)])
+        out = np.zeros((self.n_bins, self.n_steps))
+        out[:-1] = self._steps(*self.bin_places)
         out[:-1] -= self.mean
         out[-1, self.n_ordered :] = 1.0
         return out
 
     @cached_property
-    def _bins_of_steps(self) -> tuple[IntArray, IntArray, FloatArray]:
+    def bins_of_steps(self) -> tuple[IntArray, IntArray, FloatArray]:
         """(n_ordered,) the first bin in the interval of each step and the first one above it;
         (n_bins,) positions of the bins in their intervals, 0 for that of missing cells."""
         interval, position = self.bin_places
@@ -134,7 +138,7 @@ class CurvePart:
         return first, above, np.append(position, 0.0)
 
     def sums_of_bins(self, mass: FloatArray) -> FloatArray:
-        first, above, position = self._bins_of_steps
+        first, above, position = self.bins_of_steps
         beyond = np.zeros_like(mass)
         beyond[:, :-1] = np.cumsum(mass[:, -2::-1], axis=1)[:, ::-1]
         out = np.zeros((len(mass), self.n_steps))
@@ -145,9 +149,10 @@ class CurvePart:
 
     def _steps(self, interval: IntArray, position: FloatArray) -> FloatArray:
         """phi before centring, (n, n_steps), of cells that are not missing."""
-        steps = np.arange(self.n_ordered)
-        out = (steps < interval[:, None]) + (steps == interval[:, None]) * position[:, None]
-        return np.column_stack([out, np.zeros(len(out))]) if self.has_missing else out
+        out = np.zeros((len(interval), self.n_steps))
+        out[:, : self.n_ordered] = np.arange(self.n_ordered) < interval[:, None]
+        out[np.arange(len(interval)), interval] = position
+        return out
 
 
 @dataclass(frozen=True, eq=False)

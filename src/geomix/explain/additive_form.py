@@ -81,7 +81,7 @@ class Additive:
 
     def class_scores(self, encoded: FloatArray) -> FloatArray:
         """s_c / T, (n, C)."""
-        return self.planes.pooled(self.scores(encoded), self.sharpness)[0] / self.temperature
+        return self.planes.class_scores(self.scores(encoded), self.sharpness) / self.temperature
 
     def centred(self) -> Additive:
         """The same model with the mean over the classes' mean planes subtracted from every plane.

@@ -75,20 +75,25 @@ def _effects(model: GeometricMixture, reference: FloatArray, new: FloatArray) ->
     if not model.lift.is_additive:
         return None
     form = additive(model)
-    change = _mean_parts(form, new) - _mean_parts(form, reference)
+    change = _mean_parts(model, form, new) - _mean_parts(model, form, reference)
     centred: FloatArray = change - change.mean(axis=0)
     return centred
 
 
-def _mean_parts(form: Additive, encoded: FloatArray) -> FloatArray:
+def _mean_parts(model: GeometricMixture, form: Additive, encoded: FloatArray) -> FloatArray:
     """(C, n_columns) mean contributions of the columns to s_c / T."""
     planes = form.planes
-    total = np.zeros((planes.n_classes, encoded.shape[1]))
+    by_plane = np.zeros((planes.n_planes, encoded.shape[1]))
     for _, block in blocks(encoded):
-        A = planes.pooled(form.scores(block), form.sharpness)[1] / form.temperature
-        for code in range(planes.n_classes):
-            total[code] += form.by_column(block, A * (planes.class_of == code)).sum(axis=0)
-    return total / len(encoded)
+        A = model.answer("responsibilities", block)
+        for j, shape in enumerate(form.shapes):
+            by_plane[:, j] += shape.weighted_sums(block[:, j], A)
+        for pair in form.pairs:
+            half = pair.weighted_sums(block, A) / 2.0
+            for j in pair.columns:
+                by_plane[:, j] += half
+    total: FloatArray = np.add.reduceat(by_plane, planes.class_start[:-1], axis=0)
+    return total / form.temperature / len(encoded)
 
 
 def _number_change(a: FloatArray, b: FloatArray) -> tuple[float, float]:

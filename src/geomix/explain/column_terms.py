@@ -30,6 +30,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.core.spline import SplineLift
 from geomix.core.spline_parts import CurvePart, LevelPart, PairPart, SplinePart
 from geomix.explain.cells import model_schema
+from geomix.explain.shapes import sums_by_place
 from geomix.model import GeometricMixture
 from geomix.table.one_hot import NUMBER
 
@@ -95,6 +96,12 @@ class PairTerm:
         """(n_rows, n_columns) -> (n_rows, m)."""
         added: FloatArray = self.values[self.part.codes(encoded)]
         return added
+
+    def weighted_sums(self, encoded: FloatArray, weights: FloatArray) -> FloatArray:
+        """(m,) sums over rows of weights * self(encoded), for weights (n_rows, m)."""
+        codes = self.part.codes(encoded)
+        by_cell = sums_by_place(codes, np.ones(len(codes)), weights, len(self.values))
+        return np.einsum("cm,cm->m", by_cell, self.values)
 
 
 ColumnTerm: TypeAlias = "LineTerm | CurveTerm | LevelTerm"

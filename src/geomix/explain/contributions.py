@@ -134,5 +134,8 @@ def raw_column_of(model: GeometricMixture) -> IntArray:
 def by_raw_column(model: GeometricMixture, parts: FloatArray) -> FloatArray:
     """(n, n_kept) -> (n, n_columns): sums over what each raw column was expanded to."""
     out = np.zeros((len(parts), model.n_features))
-    np.add.at(out.T, raw_column_of(model), parts.T)
+    if model.expand is None:
+        out[:, model.standardize.kept] += parts  # no column stands twice
+    else:
+        np.add.at(out.T, raw_column_of(model), parts.T)
     return out

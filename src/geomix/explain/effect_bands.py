@@ -62,8 +62,12 @@ class Block:
         """(P, n): variance of design_p @ w_p for each row of a design (P, n, len(places))."""
         if self.covariance.ndim == 2:
             return np.einsum("pq,pnq->pn", self.covariance[:, places], design**2)
-        some = self.covariance[:, places[:, None], places[None, :]]
-        return np.asarray(((design @ some) * design).sum(axis=2))
+        out = np.empty(design.shape[:2])
+        for plane, (whole, rows) in enumerate(zip(self.covariance, design, strict=True)):
+            # Places ascend, so that as many as there are features are all of them: no copy.
+            some = whole if len(places) == len(whole) else whole[np.ix_(places, places)]
+            np.einsum("nq,nq->n", rows @ some, rows, out=out[plane])
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +82,22 @@ class Covariance:
     n_planes: int
     is_joint: bool
 
+    @property
+    def features(self) -> IntArray:
+        """Numbers of all features, block by block."""
+        return np.concatenate([block.features for block in self.blocks])
+
     def variances(self, features: IntArray, design: FloatArray) -> FloatArray:
         """(P, n): variance of design_p @ w_p, for designs (P or 1, n, len(features))."""
-        design = np.broadcast_to(design, (self.n_planes, *design.shape[1:]))
-        out = np.zeros(design.shape[:2])
+        out = np.zeros((self.n_planes, design.shape[1]))
         for block in self.blocks:
             known, places, own = np.intersect1d(
                 block.features, features, assume_unique=True, return_indices=True
             )
             if len(known):
-                out += block.variances(places, design[:, :, own])
+                some = design if len(known) == len(features) else np.take(design, own, axis=2)
+                some = np.broadcast_to(some, (self.n_planes, *some.shape[1:]))
+                out += block.variances(places, some)
         return out
 
 
@@ -150,22 +160,49 @@ def _part_design(part: SplinePart, column: int, rows: FloatArray) -> FloatArray:
 
 
 def average_design(
-    model: GeometricMixture, background: FloatArray, column: int, cells: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """How a partial dependence moves with the weights and the bias of each plane.
+    model: GeometricMixture,
+    background: FloatArray,
+    column: int,
+    cells: FloatArray,
+    features: IntArray,
+) -> FloatArray:
+    """(P, n_cells, n_features): how a partial dependence moves with the weights of each plane.
 
-    d s_c(v) / d w_p = mean over rows of a_p phi, with the column set to v. Features, and a design
-    (P, n_cells, n_features).
+    d s_c(v) / d w_p = mean over rows of a_p phi, with the column set to v; the feature numbered
+    n_inputs is the 1 of the bias. Only the features that read the column depend on v.
     """
-    n_features = model.planes.n_inputs + 1
-    room = MOST_NUMBERS // (max(len(cells), 1) * n_features)
+    n_inputs = model.planes.n_inputs
+    room = MOST_NUMBERS // (max(len(cells), 1) * (n_inputs + 1))
     rows = background[evenly(len(background), int(np.clip(room, *DESIGN_ROWS)))]
     table = np.tile(rows, (len(cells), 1))
     table[:, column] = np.repeat(cells, len(rows))
     A = model.answer("responsibilities", table).reshape(len(cells), len(rows), -1)
-    Phi = np.asarray(model.feature_map(table))
-    Phi = np.column_stack([Phi, np.ones(len(Phi))]).reshape(len(cells), len(rows), n_features)
-    return np.arange(n_features), np.einsum("krp,krf->pkf", A, Phi, optimize=True) / len(rows)
+    weights = A.transpose(2, 0, 1) / len(rows)
+    Phi = np.column_stack([np.asarray(model.feature_map(rows)), np.ones(len(rows))])[:, features]
+    if isinstance(model.lift, SplineLift):
+        design = weights @ Phi
+        place = np.full(n_inputs, -1)
+        place[features[:-1]] = np.arange(len(features) - 1)
+        for part, steps in model.lift.by_part():
+            start = place[steps.start]
+            if column in part.columns and start >= 0:
+                design[:, :, start : start + part.n_steps] = _part_average(part, table, weights)
+        return design
+    own, at_rows = column_design(model, column, rows[:, column])
+    Phi[:, own] -= at_rows
+    design = weights @ Phi
+    design[:, :, own] += weights.sum(axis=2)[:, :, None] * column_design(model, column, cells)[1]
+    return design
+
+
+def _part_average(part: SplinePart, table: FloatArray, weights: FloatArray) -> FloatArray:
+    """(P, n_cells, n_steps) sums of phi over the rows of a table, (n_cells * n_rows, n_columns),
+    with weights (P, n_cells, n_rows)."""
+    _, n_cells, n_rows = weights.shape
+    if len(part.columns) == 1:  # the same phi for all rows of a cell
+        return np.asarray(weights.sum(axis=2)[:, :, None] * part.phi(table[::n_rows]))
+    Phi = part.phi(table).reshape(n_cells, n_rows, -1)
+    return np.einsum("pkr,krf->pkf", weights, Phi, optimize=True)
 
 
 def curve_deviations(model: GeometricMixture, variances: FloatArray) -> FloatArray:
@@ -190,11 +227,11 @@ def curves(S: FloatArray) -> FloatArray:
 
 def scale_error(model: GeometricMixture, encoded: FloatArray, found: Covariance) -> FloatArray:
     """(n_curves,) r of the formula above. Rows count by p (1 - p): those decide the temperature."""
-    features = np.concatenate([block.features for block in found.blocks])
+    features = found.features
     Phi = np.asarray(model.feature_map(encoded))
     Phi = np.column_stack([Phi, np.ones(len(Phi))])[:, features]
     A = model.answer("responsibilities", encoded)
-    noise = curve_deviations(model, found.variances(features, A.T[:, :, None] * Phi)) ** 2
+    noise = curve_deviations(model, found.variances(features, Phi[None]) * A.T**2) ** 2
     log_odds = curves(model.answer("class_scores", encoded))
     P = model.answer("predict_proba", encoded)[:, -log_odds.shape[1] :]
     weight = P * (1.0 - P) + np.finfo(float).tiny
@@ -336,7 +373,7 @@ def _with_bias(inverse: FloatArray, sums: _Sums) -> FloatArray:
     if inverse.ndim == 2:
         return np.column_stack([inverse, 1.0 / sums.total])
     mean = sums.phi / sums.total[:, None]
-    cross = -np.einsum("pqr,pr->pq", inverse, mean)
+    cross = -(inverse @ mean[:, :, None])[:, :, 0]
     own = 1.0 / sums.total - np.einsum("pq,pq->p", cross, mean)
     n_planes, q, _ = inverse.shape
     out = np.empty((n_planes, q + 1, q + 1))
@@ -346,15 +383,17 @@ def _with_bias(inverse: FloatArray, sums: _Sums) -> FloatArray:
 
 
 def _inverse(gram: FloatArray, penalty: FloatArray) -> FloatArray:
-    """(P, q, q) inverses of the precisions, or (P, q) of their diagonals."""
+    """(P, q, q) inverses of the precisions, or (P, q) of their diagonals.
+
+    The matrices of many planes take hundreds of megabytes, so ``gram`` is overwritten.
+    """
     if gram.ndim == 2:
         precision = np.maximum(gram, 0.0) + penalty
         floor = SMALLEST_PRECISION * np.maximum(precision.max(axis=1, keepdims=True), 1.0)
         return np.asarray(1.0 / np.maximum(precision, floor))
-    out = np.empty_like(gram)
-    for plane, one in enumerate(gram):
-        precision = one + np.diag(penalty[plane])
-        size = max(float(np.trace(precision)) / max(len(precision), 1), 1.0)
-        precision[np.diag_indices_from(precision)] += SMALLEST_PRECISION * size
-        out[plane] = np.linalg.inv(precision)
-    return out
+    for plane, precision in enumerate(gram):
+        diagonal = np.einsum("qq->q", precision)
+        diagonal += penalty[plane]
+        diagonal += SMALLEST_PRECISION * max(float(diagonal.sum()) / max(len(precision), 1), 1.0)
+        gram[plane] = np.linalg.inv(precision)
+    return gram

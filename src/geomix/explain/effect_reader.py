@@ -17,7 +17,13 @@ from geomix.explain.cells import encoded_rows, model_schema
 from geomix.explain.effect_bands import Covariance
 from geomix.explain.effect_facts import AVERAGE, EXACT, PLAIN_MEAN, Effect
 from geomix.explain.pair_tables import pure
-from geomix.explain.partial_dependence import MOST_ROWS, evenly, partial_dependence
+from geomix.explain.partial_dependence import (
+    MOST_ROWS,
+    Background,
+    background_of,
+    evenly,
+    partial_dependence,
+)
 from geomix.explain.shapes import NumberShape
 from geomix.model import GeometricMixture
 from geomix.table.one_hot import MISSING
@@ -42,7 +48,7 @@ class Reader:
     form: Additive | None
     rows: FloatArray
     sample: FloatArray
-    background: FloatArray
+    background: Background
     responsibilities: FloatArray | None
     covariance: Covariance | None
     scale_error: FloatArray
@@ -83,11 +89,11 @@ class Reader:
     def intercept(self) -> FloatArray:
         if self.form is not None and self.has_one_plane:
             return self.curves(self.form.planes.biases[None, :] / self.model.temperature)[0]
-        if not len(self.background):
+        if not len(self.background.rows):
             assert self.form is not None
             S = self.form.planes.pooled(self.form.planes.biases[None, :], self.form.sharpness)[0]
             return self.curves(S / self.model.temperature)[0]
-        return self.curves(self.model.answer("class_scores", self.background)).mean(axis=0)
+        return self.curves(self.model.answer("class_scores", self.background.rows)).mean(axis=0)
 
     def curves(self, S: FloatArray) -> FloatArray:
         """Class scores over T, (n, C), as values of the curves, (n, n_curves)."""
@@ -241,7 +247,10 @@ class Reader:
         if not self.covariance.is_joint:
             features, design = effect_bands.column_design(self.model, column, cells)
             return features, usage.T[:, :, None] * design
-        features, design = effect_bands.average_design(self.model, self.background, column, cells)
+        features = self.covariance.features
+        design = effect_bands.average_design(
+            self.model, self.background.rows, column, cells, features
+        )
         weights = np.append(made.shares, made.missing_share)[: len(cells)]  # type: ignore[arg-type]
         weights = weights / max(weights.sum(), np.finfo(float).tiny)
         return features, design - np.einsum("k,pkf->pf", weights, design)[:, None]
@@ -258,11 +267,11 @@ class Reader:
         assert self.covariance is not None
         if made.shares is None or made.importance is None:
             return made
-        half = np.empty(len(made.values))
-        for c, curve in enumerate(made.values):
-            moved = np.einsum("k,pkf->pf", made.shares * np.sign(curve), design)[:, None]
-            variances = self.covariance.variances(features, moved)
-            half[c] = self._half_width(variances, made.importance[None])[0, c]
+        signs = made.shares * np.sign(made.values)
+        if len(signs) > 1:  # a plane moves the curve of its own class
+            signs = signs[self.model.planes.class_of]
+        variances = self.covariance.variances(features, signs[:, None, :] @ design)
+        half = self._half_width(variances, made.importance[None])[0]
         return replace(
             made,
             importance_lower=np.maximum(made.importance - half, 0.0),
@@ -282,7 +291,7 @@ def reader_of(model: GeometricMixture, X: Any, confidence: float) -> Reader:
     responsibilities = None
     if form is not None and model.planes.n_planes > model.planes.n_classes and len(sample):
         responsibilities = model.answer("responsibilities", sample)
-    background = rows[evenly(len(rows), MOST_ROWS)]
+    background = background_of(form, rows[evenly(len(rows), MOST_ROWS)])
     found = effect_bands.covariance(model, sample)
     return Reader(
         model,
@@ -292,7 +301,7 @@ def reader_of(model: GeometricMixture, X: Any, confidence: float) -> Reader:
         background,
         responsibilities,
         found,
-        np.zeros(0) if found is None else effect_bands.scale_error(model, background, found),
+        np.zeros(0) if found is None else effect_bands.scale_error(model, background.rows, found),
         NormalDist().inv_cdf(0.5 + confidence / 2.0),
     )
 

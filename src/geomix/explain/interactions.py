@@ -26,7 +26,7 @@ from geomix.explain.column_terms import PairTerm
 from geomix.explain.effect_facts import Interaction
 from geomix.explain.effect_reader import Reader
 from geomix.explain.pair_tables import cell_shares
-from geomix.explain.partial_dependence import evenly, partial_dependence
+from geomix.explain.partial_dependence import Background, evenly, partial_dependence
 
 MOST_CELLS = 8  # along one side of a partial dependence; of a category its most frequent levels
 # All pairs of this many columns are compared, those with the largest importances.
@@ -41,7 +41,7 @@ def interactions(reader: Reader, most: int, importances: FloatArray) -> tuple[In
     form = reader.form
     if form is not None and reader.has_one_plane:
         found = [_of_table(reader, pair) for pair in form.pairs]
-    elif len(reader.background):
+    elif len(reader.background.rows):
         found = _of_partial_dependence(reader, importances)
     else:
         found = []
@@ -86,16 +86,17 @@ def _of_partial_dependence(reader: Reader, importances: FloatArray) -> list[Inte
         return []
     n_planes = reader.model.planes.n_planes
     room = MOST_SCORES / (len(pairs) * MOST_CELLS**2 * n_planes)
-    background = reader.background[evenly(len(reader.background), int(np.clip(room, *BACKGROUND)))]
+    n_rows = len(reader.background.rows)
+    background = reader.background[evenly(n_rows, int(np.clip(room, *BACKGROUND)))]
     return [_of_pair(reader, background, pair, grids) for pair in pairs]
 
 
 def _of_pair(
-    reader: Reader, background: FloatArray, pair: tuple[int, int], grids: dict[int, Any]
+    reader: Reader, background: Background, pair: tuple[int, int], grids: dict[int, Any]
 ) -> Interaction:
     (x, a, first), (y, b, second) = grids[pair[0]], grids[pair[1]]
     cells = np.column_stack([np.repeat(x, len(y)), np.tile(y, len(x))])
-    found = partial_dependence(reader.model, reader.form, background, pair, cells)
+    found = partial_dependence(reader.model, reader.form, background, pair, cells, with_usage=False)
     whole = _curves(reader, found.scores, (len(x), len(y)))
     whole = whole - np.einsum("s,t,cst->c", a, b, whole)[:, None, None]
     along, across = np.einsum("t,cst->cs", b, whole), np.einsum("s,cst->ct", a, whole)

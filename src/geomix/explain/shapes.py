@@ -13,9 +13,19 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.spline_parts import interval_position
+
+
+def sums_by_place(
+    places: IntArray, factors: FloatArray, weights: FloatArray, n_places: int
+) -> FloatArray:
+    """(n_places, P): sums of factors * weights, (n, P), over the rows at each place."""
+    one_a_row = np.arange(len(places) + 1)
+    sums: FloatArray = csc_array((factors, places, one_a_row), (n_places, len(places))) @ weights
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +55,23 @@ class NumberShape:
         out += np.maximum(at - high, 0.0)[:, None] * self.outer[:, 1]
         out[absent] = self.missing
         return out
+
+    def weighted_sums(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """(P,) sums over cells of weights * self(x), for weights (n, P)."""
+        absent = np.isnan(x)
+        at = np.where(absent, self.knots[0], x)
+        low, high = self.knots[0], self.knots[-1]
+        total = weights[absent].sum(axis=0) * self.missing
+        total += np.minimum(at - low, 0.0) @ weights * self.outer[:, 0]
+        total += np.maximum(at - high, 0.0) @ weights * self.outer[:, 1]
+        there = (~absent).astype(np.float64)
+        if len(self.knots) == 1:
+            return np.asarray(total + there @ weights * self.values[:, 0])
+        left, part = interval_position(self.knots, at)
+        n_knots = len(self.knots)
+        by_knot = sums_by_place(left, there * (1.0 - part), weights, n_knots)
+        by_knot += sums_by_place(left + 1, there * part, weights, n_knots)
+        return np.asarray(total + np.einsum("kp,pk->p", by_knot, self.values))
 
     def _inner(self, x: FloatArray) -> FloatArray:
         if len(self.knots) == 1:
@@ -110,6 +137,14 @@ class LevelShape:
         out = self.values.T[np.where(known, x, 0).astype(np.intp)] * known[:, None]
         out[np.isnan(x)] = self.missing
         return out
+
+    def weighted_sums(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """(P,) sums over cells of weights * self(x), for weights (n, P)."""
+        known = (x >= 0.0) & (x < len(self.levels))
+        codes = np.where(known, x, 0).astype(np.intp)
+        by_level = sums_by_place(codes, known.astype(np.float64), weights, len(self.levels))
+        total = np.einsum("lp,pl->p", by_level, self.values)
+        return np.asarray(total + weights[np.isnan(x)].sum(axis=0) * self.missing)
 
     @property
     def spread(self) -> FloatArray:

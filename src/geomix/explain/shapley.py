@@ -63,6 +63,6 @@ def _switched_rows(model: GeometricMixture, row: FloatArray, order: IntArray) ->
 
 
 def _margins(model: GeometricMixture, U: FloatArray, of: int, against: int) -> FloatArray:
-    S, _ = model.planes.pooled(plane_scores(model, U), model.sharpness)
+    S = model.planes.class_scores(plane_scores(model, U), model.sharpness)
     margins: FloatArray = (S[:, of] - S[:, against]) / model.temperature
     return margins

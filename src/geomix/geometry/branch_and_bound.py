@@ -48,10 +48,11 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _States:
-    """Partial choices: scores (n, P), cost (n,), V (n, R, M), count (n,) of changed columns, and
-    picked (n, depth) options."""
+    """Partial choices: scores (n, P) of the planes, S (n, C) of the classes, cost (n,),
+    V (n, R, M), count (n,) of changed columns, and picked (n, depth) options."""
 
     scores: FloatArray
+    S: FloatArray
     cost: FloatArray
     V: FloatArray
     count: IntArray
@@ -83,7 +84,9 @@ def cheapest_choice(
     limit = len(options) if most_changes is None else most_changes
     empty = np.zeros((1, 0), dtype=np.int32)
     none = np.zeros(1, dtype=np.intp)
-    states = _States(Z[None, :], np.zeros(1), np.zeros((1, *bounds.need.shape)), none, empty)
+    nothing = np.zeros((1, *bounds.need.shape))
+    S = form.planes.class_scores(Z[None, :], form.sharpness)
+    states = _States(Z[None, :], S, np.zeros(1), nothing, none, empty)
     for depth, column in enumerate(bounds.options):
         n_options = len(column)
         V = states.V[:, None] + bounds.gained(depth, states)
@@ -95,17 +98,21 @@ def cheapest_choice(
             left = bounds.remaining(depth, states)
         least = bounds.least_cost(cost, V, left)
         at = np.flatnonzero((least < best_cost) & (count <= limit))
-        if len(at) > most_states:
+        is_thinned = len(at) > most_states
+        if is_thinned:
             is_exact = False
-            at = at[np.argsort(least.ravel()[at], kind="stable")[: 4 * most_states]]
-            scores = bounds.scores(depth, states, at // n_options, at % n_options)
+            at = at[_smallest(least.ravel()[at], 4 * most_states)]
+        scores, S = bounds.scores(depth, states, at // n_options, at % n_options)
+        if is_thinned:
             every = np.broadcast_to(left[1], (*cost.shape, *bounds.need.shape))
             rest = every[at // n_options, at % n_options]
-            promise = bounds.expected_cost(cost.ravel()[at], scores, rest)
-            at = at[np.argsort(promise, kind="stable")[:most_states]]
+            promise = bounds.expected_cost(cost.ravel()[at], S, rest)
+            best_ones = _smallest(promise, most_states)
+            at, scores, S = at[best_ones], scores[best_ones], S[best_ones]
         state, option = at // n_options, at % n_options
         states = _States(
-            bounds.scores(depth, states, state, option),
+            scores,
+            S,
             cost.ravel()[at],
             V.reshape(-1, *bounds.need.shape)[at],
             count.ravel()[at],
@@ -114,7 +121,7 @@ def cheapest_choice(
         if not len(at):
             break
         if bounds.can_stop[depth + 1]:
-            reached = np.flatnonzero(_is_reached(form, states.scores, aim, log_odds))
+            reached = np.flatnonzero(_is_reached(form, states.S, aim, log_odds))
             if len(reached):
                 first = reached[states.cost[reached].argmin()]
                 if states.cost[first] < best_cost:
@@ -128,22 +135,16 @@ def cheapest_choice(
     return Selection(unordered, best_cost, is_exact)
 
 
-def pooled_scores(form: Additive, Z: FloatArray) -> FloatArray:
-    """s_c of rows from their plane scores, (n, P) -> (n, C)."""
-    planes = form.planes
-    return Z if planes.n_planes == planes.n_classes else planes.pooled(Z, form.sharpness)[0]
+def _smallest(values: FloatArray, n: int) -> IntArray:
+    """The first n of ``np.argsort(values, kind="stable")``, without sorting all of them."""
+    if len(values) <= n:
+        return np.argsort(values, kind="stable")
+    some = np.flatnonzero(values <= np.partition(values, n)[n])
+    return some[np.argsort(values[some], kind="stable")[:n]]
 
 
-def margins_over(form: Additive, Z: FloatArray, target: int) -> FloatArray:
-    """(n, C) margins of the target over every class."""
-    S = pooled_scores(form, Z)
-    margins: FloatArray = S[:, target, None] - S
-    return margins
-
-
-def _is_reached(form: Additive, Z: FloatArray, aim: Aim, log_odds: float | None) -> BoolArray:
-    """(n,) whether the target leads by enough, and is probable enough."""
-    S = pooled_scores(form, Z)
+def _is_reached(form: Additive, S: FloatArray, aim: Aim, log_odds: float | None) -> BoolArray:
+    """(n,) whether the target leads by enough, and is probable enough; S : (n, C)."""
     others = np.delete(S, aim.target, axis=1)
     is_reached: BoolArray = S[:, aim.target] - others.max(axis=1) >= aim.lead
     if log_odds is not None:
@@ -266,14 +267,22 @@ class _Bounds:
                 total = total + gains[at][:, self.cells[depth]]
         return total
 
-    def scores(self, depth: int, states: _States, state: IntArray, option: IntArray) -> FloatArray:
-        """(n, P) scores after some states take some options of one column."""
-        scores: FloatArray = states.scores[state] + self.options[depth].F[option]
-        for pair in self.pairs:
-            if pair.second == depth:
-                at = self._cells_at(states, pair.first)[state]
-                scores = scores + pair.F[at, self.cells[depth][option]]
-        return scores
+    def scores(
+        self, depth: int, states: _States, state: IntArray, option: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """(n, P) and (n, C) scores after some states take some options of one column."""
+        F = self.options[depth].F
+        scores: FloatArray = states.scores[state] + F[option]
+        linked = [pair for pair in self.pairs if pair.second == depth]
+        for pair in linked:
+            at = self._cells_at(states, pair.first)[state]
+            scores = scores + pair.F[at, self.cells[depth][option]]
+        S = states.S[state]
+        # Pooling takes most of the time, and a column that stays leaves the class scores as are.
+        changes = np.asarray(F.any(axis=1)) | bool(linked)
+        moved = np.flatnonzero(changes[option])
+        S[moved] = self.form.planes.class_scores(scores[moved], self.form.sharpness)
+        return scores, S
 
     def _cells_at(self, states: _States, depth: int) -> IntArray:
         cells: IntArray = self.cells[depth][states.picked[:, depth]]
@@ -317,14 +326,20 @@ class _Bounds:
     ) -> FloatArray:
         """(n_states, n_options) lower bounds of the cost; infinite where a rival stays ahead."""
         most, least = left
-        by_variant = self.multiplier * (self.need - V) + least
-        by_variant = np.where(V + most >= self.need, by_variant, np.inf)
-        bound = by_variant.min(axis=3).max(axis=2, initial=0.0)
-        return np.where(np.isinf(bound), np.inf, cost + bound)
+        bound = np.zeros(V.shape[:2])
+        for rival in range(V.shape[2]):  # reducing short axes would take most of the time
+            own = np.full(V.shape[:2], np.inf)
+            for i in range(V.shape[3]):
+                gained, need = V[:, :, rival, i], self.need[rival, i]
+                cheapest = self.multiplier[rival, i] * (need - gained) + least[:, :, rival, i]
+                can = gained + most[:, :, rival, i] >= need
+                own = np.where(can, np.minimum(own, cheapest), own)
+            bound = np.maximum(bound, own)
+        return cost + bound
 
-    def expected_cost(self, cost: FloatArray, Z: FloatArray, least: FloatArray) -> FloatArray:
+    def expected_cost(self, cost: FloatArray, S: FloatArray, least: FloatArray) -> FloatArray:
         """As ``least_cost``, with the margins that are reached instead of their bounds."""
-        gap = self.lead - margins_over(self.form, Z, self.target)[:, self.rivals]
+        gap = self.lead - (S[:, self.target, None] - S[:, self.rivals])
         by_variant = self.multiplier * gap[:, :, None] + least
         expected: FloatArray = cost + by_variant.min(axis=2).max(axis=1)
         return expected

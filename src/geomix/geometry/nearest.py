@@ -23,6 +23,7 @@ import numpy as np
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import NoShapes
 from geomix.geometry.bounds import (
+    ROUNDING,
     bound_by_columns,
     is_out_of_reach,
     plane_programs,
@@ -57,11 +58,42 @@ def nearest_row(task: Task, code: int) -> Answer:
     if task.form is None:
         return _enumerated(task, code)
     moves = moves_of(task.form, task.row, task.free, task.norm, task.plane_scores)
-    bound = _lower_bound(task, moves, code)
+    return _nearest(task, moves, code, _lower_bound(task, moves, code))
+
+
+def nearest_rows(task: Task, codes: list[int]) -> list[Answer]:
+    """The nearest row of each class that may have the nearest one of all.
+
+    Classes come in the order of their bounds. One whose rows are all proved to be farther away
+    than a row already found is skipped.
+    """
+    if task.form is None or len(codes) == 1:
+        return [nearest_row(task, code) for code in codes]
+    moves = moves_of(task.form, task.row, task.free, task.norm, task.plane_scores)
+    bounds = {code: _lower_bound(task, moves, code) for code in codes}
+    S = task.form.class_scores(task.row[None, :])[0]
+    found: dict[int, Answer] = {}
+    for code in sorted(codes, key=lambda code: (bounds[code], -S[code])):
+        limit = min((one.distance for one in found.values()), default=np.inf)
+        limit *= 1.0 + ROUNDING
+        bound = bounds[code]
+        if bound <= limit and np.isfinite(limit):
+            bound = max(bound, _bound_within(task, moves, code, limit))
+        if bound <= limit:
+            answer = _nearest(task, moves, code, bounds[code], limit)
+            found[code] = replace(answer, lower_bound=max(bound, answer.lower_bound))
+    return [found[code] for code in codes if code in found]
+
+
+def _nearest(task: Task, moves: Moves, code: int, bound: float, limit: float = np.inf) -> Answer:
+    """The nearest row of a class. Beyond the limit, where it is not wanted, there may be nearer
+    ones."""
     if np.isinf(bound) or task.has_empty_column:
         return Answer("infeasible", code, None, np.inf, np.inf)
     most = None if task.sparse == "auto" else task.sparse
-    answer = _searched(task, moves, code, bound, most)
+    answer = _searched(task, moves, code, bound, most, limit)
+    if answer.distance > limit and not task.has_only_numbers:  # those are tightened at the end
+        return answer
     if task.sparse == "auto" and answer.row is not None:
         answer = _sparser(task, moves, code, answer)
     elif task.sparse is None and answer.row is not None and not task.has_only_numbers:
@@ -216,9 +248,14 @@ def _bounded(task: Task, moves: Moves, code: int, found: Answer, most_changes: A
     """The answer with a tighter bound: a nearer row is among the changes of its distance."""
     if found.row is None or most_changes is not None:
         return found
-    aim = Aim(code, max(task.leads[0] - LEADS[0], 0.0))
-    proved = bound_by_columns(moves.within(found.distance, task.norm), aim, task.norm)
+    proved = _bound_within(task, moves, code, found.distance)
     return replace(found, lower_bound=min(max(found.lower_bound, proved), found.distance))
+
+
+def _bound_within(task: Task, moves: Moves, code: int, distance: float) -> float:
+    """A lower bound of the distance of rows of a class, for rows within a distance."""
+    aim = Aim(code, max(task.leads[0] - LEADS[0], 0.0))
+    return bound_by_columns(moves.within(distance, task.norm), aim, task.norm)
 
 
 def _climbed(task: Task, code: int) -> FloatArray | None:
@@ -257,9 +294,10 @@ def _answer(
         rows = [tightened(task, one, code) for one in rows]
     best = min(rows, key=task.distance, default=None)
     if best is None:
-        proved = is_proved and not np.isfinite(limit)  # no row was found that sets a limit
-        status, at_least = ("infeasible", np.inf) if proved else ("not found", bound)
-        return Answer(status, code, None, np.inf, at_least)
+        if is_proved and not np.isfinite(limit):
+            return Answer("infeasible", code, None, np.inf, np.inf)
+        at_least = max(bound, limit) if is_proved and most_changes is None else bound
+        return Answer("not found", code, None, np.inf, at_least)
     distance = task.distance(best)
     if is_proved and most_changes is None:
         bound = max(bound, distance * (1.0 - 1e-12))

@@ -3,8 +3,8 @@
 Every column is cut into bins once (``RuleColumn``): the levels of a category, or the intervals
 between cut points of a number. A condition is a run of bins of a number, or a set of levels. A rule
 is grown by beam search, one column at a time. With hits and misses counted per bin, every run of
-bins of a column is evaluated from cumulative sums. Levels are sorted by purity, and every prefix of
-that order is evaluated.
+bins of all columns is evaluated at once from cumulative sums. Levels are sorted by purity, and
+every prefix of that order is evaluated.
 
     partial rules   ranked by FOIL gain:  hits * log(purity / purity without the last condition)
     rules           purity >= the wanted one;  the best has the largest  new hits - l * new misses,
@@ -59,24 +59,25 @@ def best_draft(
     everything = Draft({}, np.ones(len(is_hit), dtype=bool), 0.0, -np.inf)
     beam, best = [everything], None
     for _ in range(max_terms):
-        drafts = [one for draft in beam for one in search.extended(draft)]
-        for one in drafts:
+        longer = [one for draft in beam for one in search.extended(draft)]
+        for one in longer:
             if one.score > (0.0 if best is None else best.score):
                 best = one
-        beam = _distinct(sorted(drafts, key=lambda one: -one.gain))
+        beam = search.distinct(sorted(longer, key=lambda one: -one.gain))
         if not beam:
             break
-    return best
+    return None if best is None else search.draft(best)
 
 
-def _distinct(drafts: list[Draft]) -> list[Draft]:
-    """The first few drafts that cover different rows."""
-    kept: dict[bytes, Draft] = {}
-    for one in drafts:
-        kept.setdefault(np.packbits(one.inside).tobytes(), one)
-        if len(kept) == BEAM:
-            break
-    return list(kept.values())
+@dataclass(frozen=True, eq=False)
+class _Longer:
+    """A draft and one more condition, whose rows are looked up only where they are needed."""
+
+    draft: Draft
+    column: int
+    bins: tuple[int, ...]
+    gain: float
+    score: float
 
 
 class _Search:
@@ -98,60 +99,106 @@ class _Search:
         self.starts = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))])
         stacked = [one.codes + start for one, start in zip(columns, self.starts, strict=False)]
         self.cells = 4 * np.column_stack(stacked) + kind[:, None]
+        self._lay_out_runs()
 
-    def extended(self, draft: Draft) -> list[Draft]:
+    def _lay_out_runs(self) -> None:
+        """Runs of bins of all ordered columns side by side: ``places`` (n_ordered, n_bins) of the
+        counts, and which of the runs ``first`` to ``last`` a column has, (n_ordered, n_runs)."""
+        self.ordered = [j for j, one in enumerate(self.columns) if one.is_ordered]
+        n_bins = np.array([self.columns[j].n_bins for j in self.ordered], dtype=np.intp)
+        bins = np.arange(n_bins.max(initial=0))
+        self.is_bin = bins < n_bins[:, None]
+        self.places = np.where(self.is_bin, self.starts[self.ordered][:, None] + bins, 0)
+        self.first, self.last = np.triu_indices(len(bins))
+        self.is_run = self.last < n_bins[:, None]
+
+    def draft(self, one: _Longer) -> Draft:
+        column = self.columns[one.column]
+        chosen = np.zeros(max(int(column.codes.max(initial=0)) + 1, column.n_bins), dtype=bool)
+        chosen[list(one.bins)] = True
+        inside = one.draft.inside & chosen[column.codes]
+        return Draft({**one.draft.bins, one.column: one.bins}, inside, one.gain, one.score)
+
+    def distinct(self, longer: list[_Longer]) -> list[Draft]:
+        """The first few drafts that cover different rows."""
+        kept: dict[bytes, Draft] = {}
+        for one in longer:
+            draft = self.draft(one)
+            kept.setdefault(np.packbits(draft.inside).tobytes(), draft)
+            if len(kept) == BEAM:
+                break
+        return list(kept.values())
+
+    def extended(self, draft: Draft) -> list[_Longer]:
         """The draft with one more condition: the best ones of every other column."""
         cells = self.cells[draft.inside]
-        counts = np.bincount(cells.ravel(), minlength=4 * self.starts[-1]).reshape(-1, 4)
+        by_cell = np.bincount(cells.ravel(), minlength=4 * self.starts[-1])
+        counts: FloatArray = by_cell.reshape(-1, 4).astype(float)
+        total = np.bincount(cells[:, 0] % 4, minlength=4).astype(float)
+        if not total[NEW_HIT]:
+            return []
+        before = (total[NEW_HIT] + total[OLD_HIT]) / total.sum()
         made = []
         for j, column in enumerate(self.columns):
-            if j in draft.bins:
+            if j in draft.bins or column.is_ordered:
                 continue
-            own = counts[self.starts[j] : self.starts[j + 1]].astype(float)
-            for bins, gain, score in self._conditions(column, own):
-                if len(bins) < column.n_bins or own[column.n_bins :].any():
-                    chosen = np.zeros(len(own), dtype=bool)
-                    chosen[list(bins)] = True
-                    inside = draft.inside & chosen[column.codes]
-                    made.append(Draft({**draft.bins, j: bins}, inside, gain, score))
+            own = counts[self.starts[j] : self.starts[j + 1]]
+            order, sums = _levels_by_purity(own[: column.n_bins])
+            gain, score = self._values(sums, before)
+            for i in _best_two(gain, score):
+                bins = tuple(sorted(order[: i + 1].tolist()))
+                made.append(_Longer(draft, j, bins, float(gain[i]), float(score[i])))
+        made += self._runs(draft, counts, before)
+        made.sort(key=lambda one: one.column)
+        return [one for one in made if self._is_condition(one, counts)]
+
+    def _runs(self, draft: Draft, counts: FloatArray, before: float) -> list[_Longer]:
+        """The best runs of bins of every ordered column."""
+        if not self.ordered:
+            return []
+        by_bin = counts[self.places] * self.is_bin[:, :, None]
+        edges = np.concatenate([np.zeros((len(by_bin), 1, 4)), np.cumsum(by_bin, axis=1)], axis=1)
+        gain, score = self._values(edges[:, self.last + 1] - edges[:, self.first], before)
+        gain, score = np.where(self.is_run, gain, -1.0), np.where(self.is_run, score, -np.inf)
+        made = []
+        for at, j in enumerate(self.ordered):
+            for i in _best_two(gain[at], score[at]) if j not in draft.bins else ():
+                bins = tuple(range(int(self.first[i]), int(self.last[i]) + 1))
+                made.append(_Longer(draft, j, bins, float(gain[at, i]), float(score[at, i])))
         return made
 
-    def _conditions(
-        self, column: RuleColumn, counts: FloatArray
-    ) -> list[tuple[tuple[int, ...], float, float]]:
-        """The condition with the largest gain and the one with the largest score."""
-        total = counts.sum(axis=0)
-        n_hits = total[NEW_HIT] + total[OLD_HIT]
-        if not n_hits or not total[NEW_HIT]:
-            return []
-        before = n_hits / total.sum()
-        counts = counts[: column.n_bins]
-        if column.is_ordered:
-            edges = np.vstack([np.zeros(4), np.cumsum(counts, axis=0)])
-            first, last = np.triu_indices(len(counts))
-            sums = edges[last + 1] - edges[first]
-        else:
-            rows = counts.sum(axis=1)
-            hits = counts[:, NEW_HIT] + counts[:, OLD_HIT]
-            share = np.where(rows > 0, hits / np.maximum(rows, 1.0), -1.0)
-            order = np.lexsort((-rows, -share))
-            order = order[rows[order] > 0]
-            sums = np.cumsum(counts[order], axis=0)
-        gain, score = self._values(sums, before)
-        made = []
-        for i in sorted({int(gain.argmax()), int(score.argmax())}):
-            if gain[i] > 0.0:
-                run = range(first[i], last[i] + 1) if column.is_ordered else sorted(order[: i + 1])
-                made.append((tuple(map(int, run)), float(gain[i]), float(score[i])))
-        return made
+    def _is_condition(self, one: _Longer, counts: FloatArray) -> bool:
+        """Whether it leaves out a bin, or rows that are in none."""
+        n_bins = self.columns[one.column].n_bins
+        outside = counts[self.starts[one.column] + n_bins : self.starts[one.column + 1]]
+        return len(one.bins) < n_bins or bool(outside.any())
 
     def _values(self, sums: FloatArray, before: float) -> tuple[FloatArray, FloatArray]:
-        """FOIL gain and score of conditions with counts ``sums``, (n, 4)."""
-        rows = np.maximum(sums.sum(axis=1), 1.0)
-        share = (sums[:, NEW_HIT] + sums[:, OLD_HIT]) / rows
-        enough = sums[:, NEW_HIT] + sums[:, NEW_MISS] >= self.min_new
-        gain = sums[:, NEW_HIT] * np.log(np.maximum(share, 1e-300) / before)
+        """FOIL gain and score of conditions with counts ``sums``, (..., 4)."""
+        new_hits, new_misses = sums[..., NEW_HIT], sums[..., NEW_MISS]
+        rows = np.maximum(sums.sum(axis=-1), 1.0)
+        share = (new_hits + sums[..., OLD_HIT]) / rows
+        enough = new_hits + new_misses >= self.min_new
+        gain = new_hits * np.log(np.maximum(share, 1e-300) / before)
         # A condition that keeps the purity has a tiny gain, so that it competes by its score.
         gain = np.where(enough, np.maximum(gain, 1e-12 * (share >= before)), -1.0)
-        score = sums[:, NEW_HIT] - self.penalty * sums[:, NEW_MISS]
+        score = new_hits - self.penalty * new_misses
         return gain, np.where(enough & (share >= self.purity), score, -np.inf)
+
+
+def _levels_by_purity(counts: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Levels that have rows, the purest first, and cumulative counts in that order."""
+    rows = counts.sum(axis=1)
+    hits = counts[:, NEW_HIT] + counts[:, OLD_HIT]
+    share = np.where(rows > 0, hits / np.maximum(rows, 1.0), -1.0)
+    order = np.lexsort((-rows, -share))
+    order = order[rows[order] > 0]
+    return order, np.cumsum(counts[order], axis=0)
+
+
+def _best_two(gain: FloatArray, score: FloatArray) -> list[int]:
+    """Positions of the largest gain and of the largest score, without conditions that gain
+    nothing."""
+    if not len(gain):
+        return []
+    return [i for i in sorted({int(gain.argmax()), int(score.argmax())}) if gain[i] > 0.0]

@@ -8,7 +8,7 @@ from typing import Any
 from geomix.arrays import FloatArray
 from geomix.explain.cells import decoded_row
 from geomix.geometry.answers import Counterfactual
-from geomix.geometry.nearest import nearest_row
+from geomix.geometry.nearest import nearest_rows
 from geomix.geometry.task import Answer, Task
 
 
@@ -27,9 +27,10 @@ class Question:
 
 
 def _best(task: Task, targets: list[int], norm: str, now: int, target: Any) -> Counterfactual:
-    answers = [nearest_row(task, code) for code in targets]
+    answers = nearest_rows(task, targets)
     best = min(answers, key=lambda one: (one.distance, one.lower_bound))
-    # Whichever class is nearest, none of them is nearer than the smallest bound.
+    # Whichever class is nearest, none of them is nearer than the smallest bound. Classes that were
+    # skipped are proved to be farther away than the best answer.
     bound = min(one.lower_bound for one in answers)
     if best.row is None and any(one.status == "not found" for one in answers):
         best = replace(best, status="not found")

@@ -43,7 +43,7 @@ def report(model: GeometricMixture, X: Any, y: Any, path: Any, **options: Any) -
     n_rows : rows of ``X`` that the page carries for its reader to choose from. They can be read by
         whoever has the file; 0 leaves them out
     n_counterfactuals : of how many of those the nearest row of another class is computed, at most;
-        with many classes of fewer
+        with many classes, and many planes with pairs of columns, of fewer
     ignore : numbers of findings not to report
     n_total : rows of the table that ``X`` was drawn from, evenly; None: ``X`` is all of it
 

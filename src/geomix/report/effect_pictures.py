@@ -425,9 +425,10 @@ def _short(number: float, digits: int = 1) -> float:
 def _text(x: float) -> str:
     """A number as short as an axis needs it."""
     size = abs(x)
+    text = f"{x:,.0f}" if size >= 1000 else f"{x:.4g}"
     if size >= 1e8 or (0 < size < 1e-3):
-        return f"{x:.2g}"
-    return f"{x:,.0f}" if size >= 1000 else f"{x:.4g}"
+        text = f"{x:.2g}"
+    return text.replace("-", "−", 1) if x < 0 else text
 
 
 def _signed(x: float) -> str:

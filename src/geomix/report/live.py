@@ -32,7 +32,8 @@ from geomix.table.printing import plain, printable
 
 MOST_POINTS = 100  # of a curve
 # Nearest rows of another class are searched for each other class; 72 searches take some seconds.
-MOST_SEARCHES = 72
+# With pairs of columns the time of a search grows with the planes: 2,000 take some ten seconds.
+MOST_SEARCHES, MOST_PLANES_SEARCHED = 72, 2000
 
 
 def live_facts(
@@ -48,7 +49,7 @@ def live_facts(
     order = [model.columns.index(one.column) for one in found.strongest()]
     oddness = cell_oddness(asked.encoded, model_schema(model).is_category.tolist(), asked.y)
     rows = sampled_rows(asked.P, asked.predicted, asked.y, n_rows, oddness)
-    n_counterfactuals = min(n_counterfactuals, MOST_SEARCHES // (len(model.classes) - 1) or 1)
+    n_counterfactuals = min(n_counterfactuals, _most_counterfactuals(model))
     reading = {
         "classes": [printable(str(label)) for label in model.classes.tolist()],
         "columns": _live_columns(asked),
@@ -61,6 +62,14 @@ def live_facts(
     }
     effects = {printable(one.column): _live_effect(one) for one in found}
     return {"model": json_facts(model_tables(model)), "reading": reading, "effects": effects}
+
+
+def _most_counterfactuals(model: GeometricMixture) -> int:
+    n_targets = len(model.classes) - 1
+    most = MOST_SEARCHES // n_targets
+    if model.lift.is_additive and additive(model).pairs:
+        most = min(most, MOST_PLANES_SEARCHED // (n_targets * model.planes.n_planes))
+    return max(most, 1)
 
 
 def _live_effect(one: Effect) -> dict[str, Any] | None:

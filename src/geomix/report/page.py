@@ -97,10 +97,24 @@ def _environment() -> Any:
     )
     environment.filters["text"] = lambda cell: printable(shown(cell))
     environment.filters["percent"] = lambda share: "" if share is None else percent(share)
+    environment.filters["interval"] = _interval
+    environment.filters["signed"] = _signed
     environment.filters["unbroken"] = _unbroken
     environment.filters["short"] = _shortened
     environment.filters["figure"] = _figure
     return environment
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    """An interval of shares; one text where both ends read the same."""
+    low, high = map(percent, ends)
+    return low if low == high else f"{low} – {high}"
+
+
+def _signed(number: float, decimals: int = 2) -> str:
+    """With a sign as long as a digit; zero has none."""
+    text = f"{number:+.{decimals}f}"
+    return text[1:] if float(text) == 0.0 else text.replace("-", "−")
 
 
 def _unbroken(condition: str) -> str:

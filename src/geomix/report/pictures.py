@@ -39,7 +39,7 @@ def reliability_picture(curve: ReliabilityCurve) -> dict[str, Any]:
         for a, b, part in zip(x, y, share, strict=True)
     ]
     ticks = [
-        {"at": _short(place(tick)), "text": f"{tick:.0%}"}
+        {"at": _short(place(tick)), "text": f"{100.0 * tick:.0f}\u00a0%"}
         for tick in np.linspace(low, 1.0, 3).round(3)
     ]
     path = " ".join(f"{dot['x']},{dot['y']}" for dot in dots)

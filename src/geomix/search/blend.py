@@ -36,6 +36,9 @@ class Share:
     of: Other
     share: float
 
+    def without_fits(self) -> Share:
+        return replace(self, of=replace(self.of, fits=()))
+
     @property
     def note(self) -> str:
         return (
@@ -64,7 +67,9 @@ def choose_shares(
     if not found:
         return [], list(fits)
     additions = [[(left[one.of][k], one.share) for one in found] for k in range(len(folds))]
-    return found, [blended(*one) for one in zip(fits, additions, folds, strict=True)]
+    return [one.without_fits() for one in found], [
+        blended(*one) for one in zip(fits, additions, folds, strict=True)
+    ]
 
 
 def _scores(fits: Sequence[Fitted], settings: Settings) -> FloatArray:
@@ -107,7 +112,7 @@ def _fits_of_others(
     it there. The linear model is trained again where it was not, which costs little."""
     for other in chosen.others:
         if [fold for fold, _ in other.fits] == list(folds):
-            yield other, [_scored(fitted, settings) for _, fitted in other.fits]
+            yield other, [_scored(one.with_rows_of(fold), settings) for fold, one in other.fits]
         elif other.measured.candidate.lift == "linear":
             yield other, [_trained_again(other, fold, settings) for fold in folds]
 

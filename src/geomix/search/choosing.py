@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geomix.search.candidates import Candidate
 from geomix.search.constants import STARTS
-from geomix.search.cost import budget_for, most_final_iterations, operations
+from geomix.search.cost import budget_for, most_final_iterations, most_members, operations
 from geomix.search.families import racing
 from geomix.search.folds import Fitted, Fold, Watch
 from geomix.search.race import Outcome, Runner, run_race
@@ -35,9 +35,9 @@ class Chosen:
 
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
-    held out;  n_starts : random starts of the final training;  fits : of the last comparison, each
-    with its fold, where they were kept;  others : the best models of one plane per class of the
-    other families.
+    held out;  n_starts : random starts of the final training;  n_members : of an ensemble, 1 for a
+    single model;  fits : of the last comparison, each with its fold, where they were kept;
+    others : the best models of one plane per class of the other families.
     """
 
     candidate: Candidate
@@ -47,8 +47,13 @@ class Chosen:
     operations: float = 0.0
     is_measured: bool = True
     n_starts: int = 1
+    n_members: int = 1
     fits: Sequence[tuple[Fold, Fitted]] = ()
     others: Sequence[Other] = ()
+
+    def without_fits(self) -> Chosen:
+        """What the final training needs."""
+        return replace(self, fits=(), others=())
 
     def for_rows(self, n_rows: int) -> Candidate:
         """The candidate with the same prior beside ``n_rows`` training rows."""
@@ -64,7 +69,7 @@ def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | Non
     if not folds.can_measure or (folds.is_decided and not needs_trial):
         family = racing(settings, lifts)[0]
         start = family.start(settings, folds.final.preparation.most_knots, None)
-        return Chosen(start, is_measured=False)
+        return Chosen(start, is_measured=False, n_members=folds.n_members(start))
     rungs = Rungs(folds)
     outcome = run_race(
         rungs, settings, watch, lifts, budget_for(settings, folds, len(rungs)), deadline
@@ -83,7 +88,11 @@ def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
     if settings.l2 == "auto" and winner.n_rows < folds.n_train:
         candidate = candidate.for_rows(folds.n_train, winner.n_rows)
     cost = operations(candidate, [folds.final])
-    most = most_final_iterations(settings, folds, cost)
+    n_members, of_all = folds.n_members(candidate), cost
+    if settings.n_members == "auto" and n_members > 1:
+        n_members = min(n_members, most_members(settings, cost))
+        of_all = cost if n_members == 1 else 2.0 * n_members * cost
+    most = most_final_iterations(settings, folds, of_all)
     if n_iter is None and most < settings.max_iter:
         n_iter = most
         log.notes.append(
@@ -99,6 +108,7 @@ def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
         folds.n_train,
         cost,
         n_starts=n_starts,
+        n_members=n_members,
         fits=outcome.fits.get(winner, ()),
         others=list(_others(outcome)),
     )

@@ -9,7 +9,8 @@ those steps come from memory and not from the cache.
 A budget is proportional to the table: ``OPERATIONS.per_cell`` for each cell and class of the
 largest rung, and never more than ``OPERATIONS.most``. Where ``n_planes`` is given, every trial has
 that many planes, and so has the budget. The final training has a limit of its own, which grows
-with the rows beyond the largest rung.
+with the rows beyond the largest rung. An ensemble has half of it for all its members: as many as
+can be trained like trials.
 """
 
 from __future__ import annotations
@@ -80,6 +81,12 @@ def most_final_iterations(settings: Settings, folds: Folds, operations: float) -
     most = OPERATIONS.most[settings.preset] * max(1.0, folds.n_train / ROWS_PER_RUNG[-1])
     affordable = int(ITERATIONS_PER_TRIAL * most / operations)
     return max(affordable, ITERATIONS_OF_FIRST_PLANES)
+
+
+def most_members(settings: Settings, operations: float) -> int:
+    """Members of an ensemble that the final training may have, where a trial of one costs
+    ``operations``: all of them together half of what the race may count."""
+    return max(int(OPERATIONS.most[settings.preset] / 2.0 / operations), 1)
 
 
 def _planes_given(settings: Settings, task: Task) -> int:

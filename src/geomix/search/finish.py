@@ -28,7 +28,7 @@ from geomix.search.constants import CALM
 from geomix.search.folds import Fitted, Fold, Watch, pooled, train_further, train_on_fold
 from geomix.search.parallel import in_order, n_threads
 from geomix.search.splits import Folds
-from geomix.training.calm_curves import calmed
+from geomix.training.calm_curves import calmed, calmed_at, knot_masses
 from geomix.training.history import Log
 from geomix.training.settings import Settings
 from geomix.training.spare_planes import without_spare_planes
@@ -61,15 +61,17 @@ def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     settings = folds.task.settings
     is_read = is_to_be_read(chosen.candidate.lift, settings)
     # Rows held out of an ensemble's members, or of the final training, set the temperature later.
-    is_later = bool(folds.members(chosen.candidate)) or folds.task.holds_out_for_calibration
+    is_later = chosen.n_members > 1 or folds.task.holds_out_for_calibration
     if not chosen.is_measured or (is_later and not is_read):
         return Finish(chosen.temperature)
     checked = _checked_fits(chosen, folds, watch)
     if not checked:
         return Finish(chosen.temperature)
+    folds.task.give_back_memory()
     y, weight = pooled([fold for fold, _ in checked])
     shares, fits = choose_shares(chosen, checked, settings)
-    plain = _calibrated(fits, 0.0, y, weight, settings)
+    S = [one.held_out_scores(settings.sharpness) for one in fits]
+    plain = _calibrated(S, 0.0, y, weight, settings)
     found = plain[0]
     if is_to_be_read(fits[0].features.feature_map.lift.kind, settings):
         found = _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
@@ -95,7 +97,7 @@ def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[tup
         kept = list(zip(check, in_order(train, check, threads), strict=True))
     return [
         (fold, _pruned(fitted, chosen.for_rows(fold.n_train), fold, settings, "choose"))
-        for fold, fitted in kept
+        for fold, fitted in ((fold, one.with_rows_of(fold)) for fold, one in kept)
     ]
 
 
@@ -113,36 +115,31 @@ def _calmest(
     left_out: frozenset[int],
 ) -> Finish:
     """The largest tolerance whose validation loss is within ``CALM.price`` of the smallest one."""
+    masses = [list(knot_masses(one.train, left_out)) for one in fits]
     tried = [plain]
-    tried += [_calibrated(fits, one, y, weight, settings, left_out) for one in CALM.tolerances]
+    for tolerance in CALM.tolerances:
+        S = [_calm_scores(*one, tolerance, settings) for one in zip(fits, masses, strict=True)]
+        tried.append(_calibrated(S, tolerance, y, weight, settings))
     best = min(loss for _, loss in tried)
     return [found for found, loss in tried if loss <= (1.0 + CALM.price) * best][-1]
 
 
 def _calibrated(
-    fits: list[Fitted],
-    tolerance: float,
-    y: IntArray,
-    weight: FloatArray,
-    settings: Settings,
-    left_out: frozenset[int] = frozenset(),
+    S: list[FloatArray], tolerance: float, y: IntArray, weight: FloatArray, settings: Settings
 ) -> tuple[Finish, float]:
-    """The temperature at a tolerance, and the validation loss with both."""
-    S = np.concatenate([_validation_scores(one, tolerance, settings, left_out) for one in fits])
-    temperature, loss = kernel.calibrate(S, y, weight, PRIOR_SCALE)
+    """The temperature of the validation scores at a tolerance, and the loss with it."""
+    temperature, loss = kernel.calibrate(np.concatenate(S), y, weight, PRIOR_SCALE)
     if not settings.calibrate:
         temperature = 1.0
     return Finish(float(temperature), tolerance), float(loss)
 
 
-def _validation_scores(
-    fitted: Fitted, tolerance: float, settings: Settings, left_out: frozenset[int]
+def _calm_scores(
+    fitted: Fitted, masses: list[tuple[slice, FloatArray]], tolerance: float, settings: Settings
 ) -> FloatArray:
-    planes = fitted.trained.planes
-    if tolerance > 0.0:
-        over_the_lift = fitted.features.expanded(planes)
-        calm = calmed(over_the_lift, fitted.train, tolerance, left_out)
-        planes = fitted.features.working(calm)
+    """Scores of the validation rows with calmed curves."""
+    over_the_lift = fitted.features.expanded(fitted.trained.planes)
+    planes = fitted.features.working(calmed_at(over_the_lift, masses, tolerance))
     assert fitted.valid is not None
     return fitted.valid.prepared.class_scores(planes, settings.sharpness)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.core import kernel
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
 from geomix.search.assembly import FitResult, Target, assemble
@@ -56,10 +57,18 @@ def fit_model(
     valid = None if valid is None else in_class_order(valid, order)
     factors = None if class_weight is None else class_weight[order]
     task = task_of(rows, schema, classes[order], settings, seed, valid, factors)
-    folds, chosen = _searched(task, log, watch, deadline)
-    decided = decide(chosen, folds, watch)
-    members, state = _train_members(folds, chosen, log, watch, deadline, order)
-    feature_map, planes, temperature, state = finish(members, state, chosen, decided, folds, log)
+    with kernel.keeping_buffers():
+        folds, chosen = _searched(task, log, watch, deadline)
+        task.give_back_memory()
+        decided = decide(chosen, folds, watch)
+        chosen = chosen.without_fits()
+        folds.forget_finals()
+        task.give_back_memory()
+        members, state = _train_members(folds, chosen, log, watch, deadline, order)
+        task.give_back_memory()
+        feature_map, planes, temperature, state = finish(
+            members, state, chosen, decided, folds, log
+        )
     _note_fewer_planes(planes, task.wanted, classes[order], log)
     target = Target(classes, schema, settings, task.mass[back], class_weight)
     trained = _in_label_order(members.fits[0].trained, back)
@@ -119,7 +128,7 @@ def _train_members(
 ) -> tuple[Members, TrainingState]:
     """The final training: one model on all rows, or the members of an ensemble."""
     final, settings = folds.final, folds.task.settings
-    held_out = folds.members(chosen.candidate)
+    held_out = folds.members(chosen.n_members)
     known = final.pairs if chosen.candidate.n_pairs else None
     parts = [Fold(final.preparation, train, known_pairs=known) for train, _ in held_out]
     fits: list[Fitted] = []

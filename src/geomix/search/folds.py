@@ -17,6 +17,7 @@ from geomix.core.spline import SplineLift
 from geomix.search.candidates import Candidate
 from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES, STARTS
 from geomix.search.parallel import in_order
+from geomix.table.row_views import is_dense
 from geomix.training.adaptive_penalty import pair_units, part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units, make_features
 from geomix.training.history import Record
@@ -31,9 +32,6 @@ from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
 from geomix.training.run import Trained
 from geomix.training.settings import Settings
-
-# Packed rows of up to this many bytes are kept: packing takes as long as several iterations.
-MOST_BYTES_TO_KEEP_PACKED = 2**18
 
 # The model that measures the importance of columns, and on whose residuals pairs are screened.
 PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
@@ -65,6 +63,11 @@ class Fold:
     def n_train(self) -> int:
         rows, index = self.preparation.encoded, self.train_index
         return len(rows) if index is None else len(index)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other fold has the same preparation, as those of a cross-validation have."""
+        return self.train_index is None
 
     def features(self, candidate: Candidate) -> Features:
         """Features of a candidate's lift; under an adaptive penalty scaled by column importance.
@@ -170,8 +173,17 @@ class Fold:
         cross-validation share those of their preparation, which stay."""
         self._parts.clear()
         self._scaled.clear()
-        if self.train_index is None:
+        if self.is_alone:
             self.preparation.forget()
+
+    def unpack(self) -> None:
+        """Free the packed rows of all features, unless they are few."""
+        self.preparation.unpack()
+        for features in (*self._scaled.values(), *self._parts):
+            features.unpack()
+        for features, parts in self._parts.items():
+            if not features.is_tiny:
+                _unpack(*parts)
 
     def state(self) -> dict[str, Any]:
         """Everything that fits on this fold leave behind, for ``restore``."""
@@ -183,6 +195,12 @@ class Fold:
 
     def _validation(self, rows: Rows, held_out: Rows | None) -> Rows | None:
         return held_out if self.valid_index is None else rows.take(self.valid_index)
+
+
+def _unpack(*parts: Rows | None) -> None:
+    for rows in parts:
+        if rows is not None:
+            rows.unpack()
 
 
 class Start(NamedTuple):
@@ -225,19 +243,28 @@ class Fitted:
         """Whether the features can be kept with the planes."""
         return self.features.is_small
 
-    def unpack(self) -> None:
-        """Free the packed rows of a fit that is kept, unless they are few."""
-        if self.features.n_bytes <= MOST_BYTES_TO_KEEP_PACKED:
-            return
-        for rows in (self.train, self.valid, self.features.rows, self.features.held_out):
-            if rows is not None:
-                rows.unpack()
+    def to_keep(self, fold: Fold) -> Fitted:
+        """The fit without its rows, unless they are few, or expensive to make again."""
+        if self.features.is_tiny:
+            return self
+        is_quick = fold.is_alone and is_dense(fold.preparation.encoded.X)
+        if is_quick and self.is_small and self.features.feature_map.lift.is_additive:
+            return self.without_rows()
+        self.features.unpack()
+        _unpack(self.train, self.valid)
+        return self
+
+    def with_rows_of(self, fold: Fold) -> Fitted:
+        """A fit that was kept, with the rows of its fold."""
+        if len(self.train):
+            return self
+        features = fold.preparation.again(self.features)
+        return replace(self, features=features, train=features.rows, valid=features.held_out)
 
     def without_rows(self) -> Fitted:
         """The planes and the way to their features alone."""
-        none = self.features.rows.take(np.empty(0, dtype=np.intp))
-        features = replace(self.features, rows=none, held_out=None)
-        return replace(self, features=features, train=none, valid=None)
+        features = self.features.without_rows()
+        return replace(self, features=features, train=features.rows, valid=None)
 
     def held_out_scores(self, sharpness: float) -> FloatArray:
         """Class scores of the validation rows, uncalibrated."""
@@ -382,14 +409,16 @@ def _train_in_units(
     features = found.features.with_units(units)
     train, valid = fold.parts(found.features)
     train, valid = in_units(train, units), None if valid is None else in_units(valid, units)
-    n_first = found.trained.n_iter
-    begun = Start(features.working(over_the_lift), found.init, n_first)
+    init, n_first, n_done = found.init, found.trained.n_iter, found.trained.n_done
+    begun = Start(features.working(over_the_lift), init, n_first)
+    fold.unpack()  # the same rows in other units
+    del found, over_the_lift
     trained = _train(
         candidate, fold, settings, features, train, valid, begun, watch, phase, max_iter
     )
-    n_done = found.trained.n_done + trained.n_done
+    n_done += trained.n_done
     trained = replace(trained, n_iter=trained.n_iter - n_first, n_done=n_done)
-    return Fitted(features, train, valid, trained, found.init)
+    return Fitted(features, train, valid, trained, init)
 
 
 def _train(
@@ -417,7 +446,7 @@ def _train(
         settings,
         candidate.l2,
         candidate.shrink_to_mean,
-        stream(preparation.seed, "batches"),
+        lambda: stream(preparation.seed, "batches"),
         None if watch is None else watch_planes,
         phase,
         affordable(max_iter or settings.max_iter, train, start.planes),
@@ -480,5 +509,7 @@ def _whole(candidate: Candidate, fold: Fold, settings: Settings) -> Planes:
 def pooled(folds: list[Fold]) -> tuple[IntArray, FloatArray]:
     """Class codes and weights of all validation rows, fold after fold."""
     parts = [valid for fold in folds if (valid := fold.valid) is not None]
+    if len(parts) == 1:
+        return parts[0].y, parts[0].weight
     y = np.concatenate([part.y for part in parts])
     return y, np.concatenate([part.weight for part in parts])

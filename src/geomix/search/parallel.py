@@ -45,18 +45,23 @@ def in_order(
 ) -> Generator[Result, None, None]:
     """``work`` of each item in turn, the next ones begun on other threads.
 
-    Where the caller stops early, what had begun is awaited and its result dropped.
+    Passes inside an item have one thread; those of the last items, where fewer are left than
+    there are threads, have several. Where the caller stops early, what had begun is awaited and
+    its result dropped.
     """
     if threads < 2 or len(items) < 2:
         yield from map(work, items)
         return
+    n_last = len(items) % threads
 
-    def alone(item: Item) -> Result:
-        with kernel.one_thread():
+    def alone(numbered: tuple[int, Item]) -> Result:
+        position, item = numbered
+        is_last = position >= len(items) - n_last
+        with kernel.at_most_threads(threads // n_last if is_last else 1):
             return work(item)
 
     waiting: deque[Future[Result]] = deque()
-    left = iter(items)
+    left = iter(enumerate(items))
     try:
         while _begin(alone, left, waiting, threads):
             yield waiting.popleft().result()

@@ -148,8 +148,7 @@ class Race:
             for runner in left:
                 assert runner.best is not None
                 runner.best = self._measured(self._on_these_rows(runner.best), runner)
-                for fold in folds:  # five times as many rows as on a rung
-                    fold.forget()
+                rungs.give_back_memory()
         except RaceIsOver:  # some families were not compared: the last rung decides
             self.known, bests = before
             for runner, best in zip(left, bests, strict=True):
@@ -192,18 +191,33 @@ class Race:
                 return
 
     def _is_decided(self, runner: Runner, axis: str) -> bool:
-        """Whether walking an axis would not pay: on few rows a family that is clearly behind stays
-        there. More rows find another penalty from any start, and one number of planes shows
-        little about the others."""
-        has_tuned_start = runner.family.parent is not None and axis != "planes"
-        return self._has_folds and has_tuned_start and self._is_behind(runner)
+        """Whether walking an axis would not pay: a family that is behind stays there. One number of
+        planes shows little about the others."""
+        if runner.family.parent is None or axis == "planes":
+            return False
+        return self._stays_behind(runner) if self._has_folds else self._is_behind_in_vain(runner)
+
+    def _stays_behind(self, runner: Runner) -> bool:
+        """On few rows: a family clearly behind the best, or that starts far behind its parent."""
+        return self._is_behind(runner) or not self._has_a_chance(runner, MARGIN_TO_DROP.of_start)
+
+    def _is_behind_in_vain(self, runner: Runner) -> bool:
+        """On more rows, where a walk finds another penalty from any start: a family that is clearly
+        behind the best and no better than its parent, which is clearly behind as well. Not where
+        two rungs follow: eight times as many rows may turn that round."""
+        if self.rung + 2 < self.n_rungs:
+            return False
+        parent = self._parent(runner)
+        is_behind = parent is not None and self._is_behind(parent) and self._is_behind(runner)
+        return is_behind and self._is_in_vain(runner)
 
     def _enter(self, runner: Runner) -> None:
         """Measure a family's best on the last rung, or its start, on the rows of this rung."""
         start = self._start(runner)
         if start is None:
             return
-        best = self._measured(start, runner)
+        parent = self._parent(runner)
+        best = self._measured(start, runner, None if parent is None else parent.best)
         if best is None:
             runner.verdict = OVER_BUDGET
         else:
@@ -217,6 +231,9 @@ class Race:
         if parent is not None and parent.best is None:
             runner.verdict = f"skipped with its parent, {parent.family.name}"
             return None
+        if self._needs_more_rows(runner.family):
+            runner.verdict = "skipped, rows are few"
+            return None
         if self._has_folds and parent is not None and self._is_in_vain(parent):
             runner.verdict = f"skipped, {parent.family.name} is no better than its own parent"
             return None
@@ -225,6 +242,10 @@ class Race:
             return None
         known = None if parent is None or parent.best is None else parent.best.candidate
         return runner.family.start(self.settings, fold.preparation.most_knots, known)
+
+    def _needs_more_rows(self, family: Family) -> bool:
+        """Whether a family has never won on so few rows: several planes with pairs."""
+        return self._has_folds and family.has_pairs and family.has_several_planes
 
     def _is_in_vain(self, runner: Runner) -> bool:
         """Whether a family is no better than the one it started from."""
@@ -311,8 +332,6 @@ class Race:
         self.fits = {one: kept for one, kept in self.fits.items() if one in bests}
         if self.is_last_rung and len(fits) == len(self.folds) and all(one.is_small for one in fits):
             self.fits[found] = list(zip(self.folds, fits, strict=True))
-        for one in fits:
-            one.unpack()
 
     def _told(self, runner: Runner) -> Watch | None:
         """The watch, whose records name the family and the share of the race that is done."""
@@ -333,12 +352,12 @@ class Race:
         if self.deadline is not None and self.deadline.is_past("choose"):
             raise RaceIsOver("time_limit: its share for the choice was used up")
 
-    def _has_a_chance(self, runner: Runner) -> bool:
+    def _has_a_chance(self, runner: Runner, margin: float = MARGIN_TO_DROP.of_best) -> bool:
         """Whether a family is worth walking further: not behind the family it started from."""
         parent = self._parent(runner)
         if parent is None or parent.best is None or runner.best is None:
             return True
-        return runner.best.loss <= (1.0 + MARGIN_TO_DROP) * parent.best.loss
+        return runner.best.loss <= (1.0 + margin) * parent.best.loss
 
     def _is_behind(self, runner: Runner) -> bool:
         """Whether the best of a family is clearly worse than the best of all."""
@@ -346,7 +365,7 @@ class Race:
         if best is None or runner.best is None:
             return False
         excess = paired(runner.best, best)
-        return not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * best.loss)
+        return not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP.of_best * best.loss)
 
     def _drop_what_is_behind(self) -> None:
         for runner in self.runners:
@@ -372,6 +391,7 @@ def run_race(
     try:
         for rung in range(len(rungs)):
             race.run_rung(rung, rungs.folds(rung))
+            rungs.give_back_memory()
         race.run_finals(rungs)
         race.run_last()
     except RaceIsOver as over:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
+from geomix.core import kernel
 from geomix.search.candidates import Candidate
 from geomix.search.constants import (
     CALIBRATION,
@@ -43,6 +44,9 @@ from geomix.training.rows import (
     stratified_split,
 )
 from geomix.training.settings import Settings
+
+# A fit of a table with fewer cells leaves too little in the heap to be worth a millisecond.
+CELLS_TO_GIVE_BACK = 2**16
 
 
 def n_folds_of(n_rows: int, *, refit: bool) -> int:
@@ -83,6 +87,12 @@ class Task:
         alone = settings.n_members in ("auto", 1) and settings.early_stopping == "off"
         is_large = len(self.rows) > CALIBRATION.from_rows
         return self.refit and settings.calibrate and alone and is_large
+
+    def give_back_memory(self) -> None:
+        """Between the parts of a fit, give free memory back, where it pays: arrays of one part
+        leave gaps in the heap that those of the next do not fit."""
+        n_rows, n_columns = self.rows.X.shape
+        kernel.give_back_memory(heap=n_rows * n_columns >= CELLS_TO_GIVE_BACK)
 
     @property
     def n_folds(self) -> int:
@@ -216,9 +226,9 @@ class Folds:
         return Fold(task.prepared(rows, held_out))
 
     def n_to_check(self, operations: float) -> int:
-        """Folds that decide the temperature of the winner: those that compared the families, or
-        the last rung alone where training on them would take more than a twentieth of the
-        budget, or where rows are many."""
+        """Folds that decide the temperature of the winner: all folds of few rows, or as many of
+        five as have enough validation rows. The last rung alone where training on five would take
+        more than a twentieth of the budget, or where rows are many."""
         task = self.task
         if not self.splits or not task.refit:
             return 0
@@ -227,8 +237,10 @@ class Folds:
         if self.is_decided:
             return max(len(self.finals), 1)
         most = OPERATIONS.most[task.settings.preset] / 20.0
-        n_finals = min(FOLDS_UP_TO.values()) if self.has_finals else 1
-        return 1 if n_finals * operations > most else n_finals
+        if not self.has_finals or min(FOLDS_UP_TO.values()) * operations > most:
+            return 1
+        n_valid = [len(valid) for fold in self.finals if (valid := fold.valid) is not None]
+        return min(_n_enough(n_valid), len(self.finals))
 
     def to_check(self, operations: float) -> list[Fold]:
         """The folds on which the winner is trained again, where its fits were not kept."""
@@ -237,7 +249,7 @@ class Folds:
             return self.cross_validation(n_folds)
         if self.is_decided and self.finals:
             return self.finals
-        return self.finals if n_folds > 1 else [self.sample(ROWS_PER_RUNG[-1])][:n_folds]
+        return self.finals[:n_folds] if n_folds > 1 else [self.sample(ROWS_PER_RUNG[-1])][:n_folds]
 
     @property
     def has_finals(self) -> bool:
@@ -261,26 +273,35 @@ class Folds:
             task.rows.y, min(FOLDS_UP_TO.values()), stream(task.seed, "check")
         )
         if self.is_decided:
-            n_valid = accumulate(len(valid) for _, valid in splits)
-            splits = splits[: 1 + sum(n < CALIBRATION.enough for n in n_valid)]
+            splits = splits[: _n_enough([len(valid) for _, valid in splits])]
         return [
             Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
             for train, valid in splits
             if len(valid)
         ]
 
-    def members(self, candidate: Candidate) -> list[tuple[IntArray, IntArray]]:
-        """Rows of each member of an ensemble, and those held out of it; none for a single model."""
+    def forget_finals(self) -> None:
+        """Free the folds that compare the families, which the final training does not need."""
+        vars(self).pop("finals", None)
+
+    def n_members(self, candidate: Candidate) -> int:
+        """Members of an ensemble of the candidate that the settings ask for; 1: a single model."""
         task, settings = self.task, self.task.settings
         wanted = settings.n_members
         if wanted == "auto":
             few = len(task.rows) <= ENSEMBLE.most_rows
             wanted = ENSEMBLE.members if settings.preset == "accurate" and few else 1
-        if candidate.lift != "spline" or not task.refit or wanted == 1:
-            return []
+        if candidate.lift != "spline" or not task.refit:
+            return 1
         if settings.n_members == "auto" and self.final.preparation.is_one_plane(candidate.n_planes):
+            return 1
+        return int(wanted)
+
+    def members(self, n_members: int) -> list[tuple[IntArray, IntArray]]:
+        """Rows of each member of an ensemble, and those held out of it; none for a single model."""
+        if n_members == 1:
             return []
-        return stratified_folds(task.rows.y, int(wanted), stream(task.seed, "members"))
+        return stratified_folds(self.task.rows.y, n_members, stream(self.task.seed, "members"))
 
     def _sampled(self, index: IntArray, n_rows: int) -> IntArray:
         if len(index) <= n_rows:
@@ -290,6 +311,11 @@ class Folds:
         if len(found) < n_rows / 2:  # very many small classes, whose shares round to no row
             found = np.union1d(found, np.unique(y, return_index=True)[1])
         return index[found]
+
+
+def _n_enough(n_valid: list[int]) -> int:
+    """How many of the folds, the first ones, have enough validation rows for a temperature."""
+    return 1 + sum(n < CALIBRATION.enough for n in accumulate(n_valid))
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +337,9 @@ class Rungs:
             n_train = self.all_folds.n_train
             sizes = tuple(min(n_rows, n_train) for n_rows in ROWS_PER_RUNG)
         return sizes[-1:] if self.all_folds.is_decided else tuple(dict.fromkeys(sizes))
+
+    def give_back_memory(self) -> None:
+        self.all_folds.task.give_back_memory()
 
     @property
     def finals(self) -> list[Fold]:

@@ -101,12 +101,17 @@ def measure(
     fits: list[Fitted] = []
     S = np.empty((0, folds[0].preparation.n_classes))
     trained = train_on_folds(candidate, folds, settings, watch, limit, threads)
-    for fitted in trained:
-        fits.append(fitted)
-        S = np.vstack([S, fits[-1].held_out_scores(settings.sharpness)])
+    for fold, fitted in zip(folds, trained, strict=False):
+        S = np.vstack([S, fitted.held_out_scores(settings.sharpness)])
         n = len(S)
+        fits.append(fitted.to_keep(fold))
+        fold.unpack()
+        if len(folds) > 1 and fold.is_alone:  # five times as many rows as on a rung
+            fold.forget()
+        if n < len(y) and (n < FEWEST_ROWS_TO_HOLD_OUT or not rivals):
+            continue
         temperature, losses = losses_of(S, y[:n], weight[:n], settings)
-        if FEWEST_ROWS_TO_HOLD_OUT <= n < len(y):
+        if n < len(y):
             rival = next((one for one in rivals if _is_behind(losses, one, weight[:n])), None)
             if rival is not None:
                 excess = excess_of(losses, rival.row_losses[:n], weight[:n])
@@ -121,7 +126,7 @@ def measure(
 def _is_behind(losses: FloatArray, rival: Measured, weight: FloatArray) -> bool:
     """Whether the losses of the first rows are clearly larger than the rival's."""
     excess = excess_of(losses, rival.row_losses[: len(losses)], weight)
-    return not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP * rival.loss)
+    return not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP.of_best * rival.loss)
 
 
 def _measured(

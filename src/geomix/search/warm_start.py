@@ -85,7 +85,7 @@ def warm_start(
         settings,
         l2,
         shrink_to_mean,
-        stream(seed, "batches"),
+        lambda: stream(seed, "batches"),
         None if watch is None else watch_planes,
         n_before=max(before.n_iter, 1),
     )

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.table.row_views import PickedRows
+from geomix.table.row_views import PickedRows, few_at_once
 from geomix.table.schema import Schema
 
 NUMBER, MISSING = -2, -1
@@ -45,6 +45,12 @@ class Expand:
     def __call__(self, X: FloatArray) -> FloatArray:
         """(n_rows, n_columns) -> (n_rows, n_outputs), C-ordered."""
         out = X.take(self.column_of, axis=1)
+        for rows in few_at_once(out.shape):
+            self._fill(out[rows])
+        return out
+
+    def _fill(self, out: FloatArray) -> None:
+        """Put 0, 1 and NaN in place of the cells of categories."""
         cells = out[:, self._indicators]
         missing = np.isnan(cells)
         shown = np.where(self._shows_missing, missing, cells == self._level).astype(np.float64)
@@ -52,7 +58,6 @@ class Expand:
         unknown = np.where(self._of_category, cells < 0.0, False) | (missing & ~self._knows_missing)
         shown[unknown] = np.nan
         out[:, self._indicators] = shown
-        return out
 
     @cached_property
     def _indicators(self) -> IntArray:

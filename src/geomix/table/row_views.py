@@ -18,6 +18,9 @@ from geomix.arrays import BoolArray, FloatArray, IntArray, contiguous
 
 # One block in float64 takes a megabyte, half of a second-level cache.
 CELLS_PER_BLOCK = 2**17
+# Steps within a block take fewer at a time: what they need beside it then adds nothing to the peak
+# memory, and is not given back to the system after every step.
+CELLS_AT_ONCE = 2**15
 # Of rows this many times wider than the columns wanted, only those columns are gathered.
 WIDE = 4
 
@@ -92,7 +95,26 @@ def pick(X: Any, index: IntArray) -> Any:
 
 def numbers(X: Any) -> Any:
     """Picked rows as one float64 array; a sparse matrix unchanged."""
-    return np.concatenate([block for _, block in blocks(X)]) if is_dense(X) else X
+    if not is_dense(X):
+        return X
+    found = np.empty(X.shape)
+    for rows, block in blocks(X):
+        found[rows] = block
+    return found
+
+
+def few_at_once(shape: tuple[int, int], multiple: int = 1) -> Iterator[slice]:
+    """Consecutive rows of a matrix of this shape, a multiple at a time: for steps whose results
+    for a row depend on that row alone."""
+    n_rows, n_columns = shape
+    size = max(CELLS_AT_ONCE // max(n_columns, 1) // multiple, 1) * multiple
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def made_whole(X: Any) -> Any:
+    """Picked rows as one float64 array; any other matrix unchanged."""
+    return numbers(X) if isinstance(X, PickedRows) else X
 
 
 def blocks(X: DenseRows, columns: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:

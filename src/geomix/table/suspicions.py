@@ -37,6 +37,8 @@ REPEATS_NAMED = 0.01
 # A class of fewer rows has none in some of five folds.
 FEWEST_OF_A_CLASS = 5
 MOST_NAMED = 5
+# Whole numbers that may be dates, year, month and day.
+FIRST_DATE, LAST_DATE = 19000101, 20991231
 MOST_TEXTS = 200  # levels that the patterns are held against
 
 IDENTIFIER_NAME = re.compile(
@@ -103,8 +105,22 @@ class Cells:
 
 
 def cells_of_numbers(numbers: FloatArray) -> Cells:
+    if (few := _codes_of_few(numbers)) is not None:
+        return Cells(*few, False, numbers)
     values, codes = np.unique(numbers, return_inverse=True)
     return Cells(codes, len(values), bool(len(values) and np.isnan(values[-1])), numbers)
+
+
+def _codes_of_few(numbers: FloatArray) -> tuple[IntArray, int] | None:
+    """Codes of whole numbers in a short range, and how many there are, without sorting them."""
+    if not len(numbers):
+        return None
+    low, high = float(numbers.min()), float(numbers.max())
+    if not (high - low < len(numbers) and bool((numbers == np.rint(numbers)).all())):
+        return None
+    steps = (numbers - low).astype(np.intp)
+    there = np.bincount(steps) > 0
+    return (np.cumsum(there) - 1)[steps], int(np.count_nonzero(there))
 
 
 def cells_of_labels(labels: Labels) -> Cells:
@@ -190,8 +206,10 @@ def _number_dates(name: str, cells: Cells) -> Finding | None:
     numbers = _whole(cells)
     if numbers is None or cells.n_distinct < 3:
         return None
-    year, month, day = numbers // 10_000, numbers // 100 % 100, numbers % 100
-    fits = (year >= 1900) & (year < 2100) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    if numbers.min() < FIRST_DATE or numbers.max() > LAST_DATE:
+        return None
+    month, day = numbers // 100 % 100, numbers % 100
+    fits = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     if not fits.all():
         return None
     return _date(name, f"dates as whole numbers, such as {numbers[0]:.0f}")
@@ -261,8 +279,9 @@ def _label_copy(name: str, cells: Cells, y: IntArray, n_classes: int) -> Finding
 def _recall_by_level(cells: Cells, y: IntArray, n_classes: int) -> float:
     """Mean recall over the classes if every level predicts the class that it is most part of."""
     counts = np.bincount(cells.codes * n_classes + y, minlength=cells.n_codes * n_classes)
-    share = counts.reshape(cells.n_codes, n_classes) / _class_rows(y, n_classes)
-    return float(share.max(axis=1).sum() / len(np.unique(y)))
+    there = np.bincount(y, minlength=n_classes)
+    share = counts.reshape(cells.n_codes, n_classes) / np.maximum(there, 1)
+    return float(share.max(axis=1).sum() / np.count_nonzero(there))
 
 
 def _recall_in_order(cells: Cells, y: IntArray, n_classes: int) -> float:
@@ -274,17 +293,12 @@ def _recall_in_order(cells: Cells, y: IntArray, n_classes: int) -> float:
     size = np.bincount(cells.codes, minlength=cells.n_codes)
     middle = np.cumsum(size) - (size + 1) / 2.0
     rank = middle[cells.codes]
-    rows = _class_rows(y, n_classes)
+    there = np.bincount(y, minlength=n_classes)
+    rows = np.maximum(there, 1)
     order = np.argsort(np.bincount(y, rank, n_classes) / rows, kind="stable")
-    there = np.bincount(y, minlength=n_classes)[order]
-    predicted = np.repeat(order, there)[np.rint(rank).astype(np.intp)]
+    predicted = np.repeat(order, there[order])[np.rint(rank).astype(np.intp)]
     hits = np.bincount(y[predicted == y], minlength=n_classes)
-    return float((hits / rows).sum() / len(np.unique(y)))
-
-
-def _class_rows(y: IntArray, n_classes: int) -> IntArray:
-    """(n_classes,) rows of each class, at least 1."""
-    return np.maximum(np.bincount(y, minlength=n_classes), 1)
+    return float((hits / rows).sum() / np.count_nonzero(there))
 
 
 # --- several columns, rows, classes ---

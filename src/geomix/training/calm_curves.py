@@ -12,7 +12,7 @@ shown. The tolerance is chosen on validation rows (``search/finish.py``).
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -35,18 +35,30 @@ def calmed(planes: Planes, rows: Rows, tolerance: float, left_out: Container[int
     rows : binned training rows;  tolerance : in units of plane scores;  left_out : columns whose
     curves stay as they are, such as monotone ones, whose planes keep an order among themselves.
     """
+    return calmed_at(planes, list(knot_masses(rows, left_out)), tolerance)
+
+
+def calmed_at(
+    planes: Planes, masses: Iterable[tuple[slice, FloatArray]], tolerance: float
+) -> Planes:
+    """``calmed`` with the ``knot_masses`` of the rows, which are the same for every tolerance."""
+    weights = planes.weights.copy()
+    for along, mass in masses:
+        values = np.zeros((len(weights), len(mass)))
+        np.cumsum(weights[:, along], axis=1, out=values[:, 1:])
+        weights[:, along] = np.diff(kernel.calm_curves(values, mass, tolerance))
+    return replace(planes, weights=weights)
+
+
+def knot_masses(rows: Rows, left_out: Container[int] = ()) -> Iterator[tuple[slice, FloatArray]]:
+    """The steps along each curve, and the weight near its knots."""
     X = rows.X
     assert isinstance(X, Binned)
-    weights = planes.weights.copy()
     for part, steps, codes in X.by_part():
         if isinstance(part, CurvePart) and part.column not in left_out:
-            along = slice(steps.start, steps.start + len(part.knots) - 1)
             mass = knot_mass(part, codes, rows.weight)
             mass += LEAST_MASS * max(mass.sum(), 1.0)
-            values = np.zeros((len(weights), len(part.knots)))
-            np.cumsum(weights[:, along], axis=1, out=values[:, 1:])
-            weights[:, along] = np.diff(kernel.calm_curves(values, mass, tolerance))
-    return replace(planes, weights=weights)
+            yield slice(steps.start, steps.start + part.n_ordered), mass
 
 
 def knot_mass(part: CurvePart, codes: IntArray, weight: FloatArray) -> FloatArray:

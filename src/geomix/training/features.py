@@ -9,11 +9,12 @@ have ``units`` instead, a factor for each step: then w = units v.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geomix.arrays import FloatArray, Matrix
+from geomix.arrays import FloatArray, IntArray, Matrix
 from geomix.core import kernel
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes
@@ -22,6 +23,9 @@ from geomix.training.rows import Rows
 
 # Features of up to this many bytes are kept: for the next candidate of their lift, and with a fit.
 MOST_BYTES_TO_KEEP = 2**24
+# Of those, features of up to this many bytes are kept packed for the native code, and with every
+# fit: to make and pack them again would take as long as several iterations.
+MOST_BYTES_TO_KEEP_PACKED = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,24 @@ class Features:
         """Whether the rows take so little memory that they can be kept for later."""
         return self.n_bytes <= MOST_BYTES_TO_KEEP
 
+    @property
+    def is_tiny(self) -> bool:
+        """Whether the rows take so little memory that they can be kept with every fit."""
+        return self.n_bytes <= MOST_BYTES_TO_KEEP_PACKED
+
+    def unpack(self) -> None:
+        """Free the packed rows, unless they are few."""
+        if self.is_tiny:
+            return
+        for rows in (self.rows, self.held_out):
+            if rows is not None:
+                rows.unpack()
+
+    def without_rows(self) -> Features:
+        """The way to the features alone."""
+        none = self.rows.take(np.empty(0, dtype=np.intp))
+        return replace(self, rows=none, held_out=None)
+
     def with_units(self, units: FloatArray) -> Features:
         """The same features of a spline lift, its steps in these units."""
         held_out = None if self.held_out is None else in_units(self.held_out, units)
@@ -75,14 +97,14 @@ def in_units(rows: Rows, units: FloatArray) -> Rows:
     return Rows(replace(rows.X, units=units), rows.y, rows.weight)
 
 
-def with_tables(curves: Rows, rows: Rows, tables: SplineLift, both: SplineLift) -> Rows:
+def with_codes(curves: Rows, tables: Sequence[IntArray], both: SplineLift) -> Rows:
     """Rows binned by the curves of a spline lift, and behind them their bins in its tables.
 
     both : the lift with the parts of the curves and then of the tables.
     """
     X = curves.X
     assert isinstance(X, Binned)
-    codes = np.hstack([X.codes, kernel.binned(tables, rows.X).codes])
+    codes = np.hstack([X.codes, *tables])
     return replace(curves, X=Binned(codes.astype(both.code_type, copy=False), both))
 
 

@@ -8,12 +8,16 @@ binned rows (``training/many_rows.py``). All report every iteration to a ``Run``
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from geomix.core.ordered_weights import Order
 from geomix.core.planes import Planes
 from geomix.core.row_sums import Sums
 from geomix.core.spline import Binned
+from geomix.table.row_views import PickedRows, numbers
 from geomix.training.adam_epochs import train_by_epochs
 from geomix.training.lbfgs_stages import train_by_stages
 from geomix.training.many_rows import is_for_many_rows, train_on_many_rows
@@ -32,7 +36,7 @@ def train_planes(
     settings: Settings,
     l2: float,
     shrink_to_mean: float,
-    rng: np.random.Generator,
+    draws: Callable[[], np.random.Generator],
     watch: OnIteration | None,
     phase: str = "fit",
     max_iter: int | None = None,
@@ -43,7 +47,8 @@ def train_planes(
 
     ``n_before`` counts the iterations that the given planes have had already: with any, the
     pooling starts at its final sharpness. ``order`` is the order of the weights under
-    monotone constraints, which only L-BFGS keeps.
+    monotone constraints, which only L-BFGS keeps. ``draws`` makes the random numbers of the
+    batches: L-BFGS needs none, and making a generator takes as long as some iterations.
     """
     most = max_iter or settings.max_iter
     run = Run(
@@ -61,10 +66,12 @@ def train_planes(
     if order is not None:
         return train_by_stages(order.feasible(planes), run)
     if settings.solver == "auto" and is_for_many_rows(planes, train, run):
-        return train_on_many_rows(planes, run, train, rng)
+        return train_on_many_rows(planes, run, train, draws())
     if uses_lbfgs(settings, train, planes.n_planes):
         return train_by_stages(planes, run)
-    return train_by_epochs(planes, run, train, rng)
+    if isinstance(train.X, PickedRows):
+        train = replace(train, X=numbers(train.X))
+    return train_by_epochs(planes, run, train, draws())
 
 
 def uses_lbfgs(settings: Settings, train: Rows, n_planes: int) -> bool:

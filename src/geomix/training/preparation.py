@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from geomix.arrays import BoolArray, CenteredSparse, FloatArray, IntArray, round_in_place
+from geomix.core import kernel
 from geomix.core.feature_map import FeatureMap, linear_map, spline_map
 from geomix.core.lifts import (
     IdentityLift,
@@ -26,10 +27,11 @@ from geomix.core.lifts import (
     with_rotation,
 )
 from geomix.core.spline import MOST_KNOTS, SplineLift, fit_pairs, fit_spline
+from geomix.core.spline_parts import SplinePart
 from geomix.table.one_hot import expanded, fit_expand
-from geomix.table.row_views import PickedRows, is_dense
+from geomix.table.row_views import PickedRows, few_at_once, is_dense
 from geomix.table.schema import Schema
-from geomix.training.features import Features, make_features, with_tables
+from geomix.training.features import Features, make_features, with_codes
 from geomix.training.monotone import Direction
 from geomix.training.plane_counts import MOST_CLUSTERS, Clusters, find_clusters, whole_classes
 from geomix.training.random_streams import stream
@@ -45,6 +47,8 @@ CELLS_TO_ROTATE = 2**21
 VARIANCE_KEPT = 0.95
 # For clustering, rows of more numbers than this are standardised block by block.
 MOST_NUMBERS_AT_ONCE = 2**22
+# For training, rows of up to this many numbers are standardised once for all candidates.
+MOST_NUMBERS_TO_KEEP = 2**19
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
@@ -78,7 +82,18 @@ class RoundedRows:
         return self.linear.n_outputs
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        return round_in_place(np.ascontiguousarray(self.linear(X), dtype=np.float64))
+        out = np.empty((len(X), self.n_outputs))
+        for rows in few_at_once(out.shape):
+            out[rows] = np.asarray(self.linear(X[rows]))
+        return round_in_place(out)
+
+
+class PairTable(NamedTuple):
+    """A table over a pair of columns, and the bin of each row and each validation row in it."""
+
+    part: SplinePart
+    codes: IntArray
+    held_out: IntArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +115,7 @@ class Preparation:
     directions: tuple[Direction, ...] = ()
     known: Known | None = None
     _made: dict[tuple[Any, ...], Features] = field(default_factory=dict)
+    _tables: dict[tuple[int, int], PairTable] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
     _turn: RLock = field(default_factory=RLock)
 
@@ -129,19 +145,16 @@ class Preparation:
         """The rows standardised; large ones block by block, in every pass again."""
         X = self.encoded.X
         n_numbers = X.shape[0] * self.linear.n_outputs
-        by_block: Any = self.linear
+        expand: Any = self.linear
         if not isinstance(X, PickedRows) or n_numbers <= MOST_NUMBERS_AT_ONCE:
             kept: Rows | None = vars(self).get("rows")
             if kept is not None:
                 return kept
-            # A rotation may round by the size of a block.
-            alike = self.linear.standardize.rotation is None and X.dtype == np.float64
-            if not isinstance(X, PickedRows) or not alike:
+            if not is_alike_by_block(X, self.linear):
                 return standardised(self.encoded, self.linear)
             # Of a table with categories they would be its widest array, and a race has six.
-            by_block = RoundedRows(self.linear)
-        in_blocks = PickedRows(X.table, X.index, by_block)
-        return Rows(in_blocks, self.encoded.y, self.encoded.weight)
+            expand = RoundedRows(self.linear)
+        return by_block(self.encoded, expand)
 
     def clusters_of(self, n_planes: int | None) -> Clusters:
         """At most ``n_planes`` clusters of each class, fewer of a small one; None: ``clusters``."""
@@ -187,10 +200,17 @@ class Preparation:
         """The most knots of a column for this number of rows."""
         return min(max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS), MOST_KNOTS)
 
+    def unpack(self) -> None:
+        """Free the packed rows of the features, unless they are few."""
+        with self._turn:
+            for features in self._made.values():
+                features.unpack()
+
     def forget(self) -> None:
         """Free the features and the standardised rows, which are made again when needed."""
         with self._turn:
             self._made.clear()
+            self._tables.clear()
             for name in ("rows", "held_out"):
                 vars(self).pop(name, None)
 
@@ -220,6 +240,8 @@ class Preparation:
         if key not in self._made:
             if lift == "spline":
                 features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots), pairs)
+            elif lift == "linear":
+                features = self.linear_features(self.linear)
             else:
                 made = self._lift(lift, gamma_factor, self.rows)
                 features = make_features(self.linear.with_lift(made), self.rows, self.held_out)
@@ -227,6 +249,22 @@ class Preparation:
                 return features
             self._made[key] = features
         return self._made[key]
+
+    def linear_features(self, linear: FeatureMap) -> Features:
+        """Features of a linear lift. Many rows are standardised when they are packed, block by
+        block: as one array they would be the largest one of a fit."""
+        valid = self.encoded_held_out
+        held_out = None if valid is None else self._standardised(valid, linear)
+        return make_features(linear, self._standardised(self.encoded, linear), held_out)
+
+    def _standardised(self, encoded: Rows, linear: FeatureMap) -> Rows:
+        is_large = len(self.encoded) * linear.n_outputs > MOST_NUMBERS_TO_KEEP
+        if is_large and is_alike_by_block(encoded.X, linear):
+            return by_block(encoded, RoundedRows(linear))
+        if linear is not self.linear:
+            return standardised(encoded, linear)
+        held_out = self.held_out
+        return self.rows if encoded is self.encoded or held_out is None else held_out
 
     def weighed_features(
         self, lift: str, gamma_factor: float | None, units: FloatArray
@@ -243,25 +281,49 @@ class Preparation:
             return self._with_pairs(self.features("spline", None, n_knots), pairs)
         rows, n_levels = self.encoded, self.schema.n_levels
         has_missing = None if self.known is None else self.known.has_missing
-        return self.features_of(fit_spline(rows.X, rows.weight, n_levels, n_knots, (), has_missing))
+        table = rows.X, rows.weight, n_levels
+        return self.features_of(fit_spline(*table, n_knots, (), has_missing, kernel.binned))
 
     def features_of(self, lift: SplineLift) -> Features:
         """Features of a spline lift that was fitted on these rows."""
         feature_map = spline_map(lift, len(self.schema.n_levels))
         return make_features(feature_map, self.encoded, self.encoded_held_out)
 
+    def again(self, kept: Features) -> Features:
+        """Features that were kept without their rows, with them."""
+        feature_map, units = kept.feature_map, kept.units
+        if not isinstance(feature_map.lift, SplineLift):
+            return self.linear_features(feature_map)
+        made = make_features(feature_map, self.encoded, self.encoded_held_out)
+        return made if units is None else made.with_units(units)
+
     def _with_pairs(self, curves: Features, pairs: tuple[tuple[int, int], ...]) -> Features:
         """Features of a spline lift without pairs, and those of tables over pairs behind them."""
-        rows, valid, n_levels = self.encoded, self.encoded_held_out, self.schema.n_levels
-        tables = fit_pairs(rows.X, rows.weight, n_levels, pairs)
+        tables = self._pair_tables(pairs, keep=curves.is_small)
         lift = curves.feature_map.lift
         assert isinstance(lift, SplineLift)
-        both = SplineLift(lift.parts + tables.parts, lift.n_columns)
+        both = SplineLift(lift.parts + tuple(one.part for one in tables), lift.n_columns)
         held_out = None
-        if curves.held_out is not None and valid is not None:
-            held_out = with_tables(curves.held_out, valid, tables, both)
-        ready = with_tables(curves.rows, rows, tables, both)
-        return Features(spline_map(both, len(n_levels)), ready, held_out, None)
+        if curves.held_out is not None:
+            codes = [one.held_out for one in tables if one.held_out is not None]
+            held_out = with_codes(curves.held_out, codes, both)
+        ready = with_codes(curves.rows, [one.codes for one in tables], both)
+        return Features(spline_map(both, len(self.schema.n_levels)), ready, held_out, None)
+
+    def _pair_tables(self, pairs: tuple[tuple[int, int], ...], *, keep: bool) -> list[PairTable]:
+        """Folds of a cross-validation screen pairs for themselves, and most find the same ones:
+        small tables are kept."""
+        known = self._tables if keep else {}
+        new = tuple(pair for pair in pairs if pair not in known)
+        if new:
+            rows, valid = self.encoded, self.encoded_held_out
+            lift = fit_pairs(rows.X, rows.weight, self.schema.n_levels, new, kernel.binned)
+            codes = kernel.binned(lift, rows.X).codes
+            held_out = None if valid is None else kernel.binned(lift, valid.X).codes
+            for j, (pair, part) in enumerate(zip(new, lift.parts, strict=True)):
+                of_valid = None if held_out is None else held_out[:, j : j + 1]
+                known[pair] = PairTable(part, codes[:, j : j + 1], of_valid)
+        return [known[pair] for pair in pairs]
 
     def _lift(self, lift: str, gamma_factor: float | None, rows: Rows) -> Lift:
         settings, n_inputs = self.settings, self.linear.n_outputs
@@ -324,6 +386,18 @@ def standardised(rows: Rows, linear: FeatureMap) -> Rows:
     if isinstance(rows.X, PickedRows) and isinstance(X, np.ndarray) and X.dtype == np.float64:
         X = round_in_place(X)
     return Rows(X, rows.y, rows.weight)
+
+
+def is_alike_by_block(X: Any, linear: FeatureMap) -> bool:
+    """Whether rows standardised block by block have the bits of all at once: a rotation may round
+    by the size of a block."""
+    is_rotated = linear.standardize.rotation is not None
+    return isinstance(X, PickedRows) and X.dtype == np.float64 and not is_rotated
+
+
+def by_block(rows: Rows, expand: Any) -> Rows:
+    """Picked rows that ``expand`` makes other columns of, when they are read."""
+    return Rows(PickedRows(rows.X.table, rows.X.index, expand), rows.y, rows.weight)
 
 
 def _learnt_from(rows: Rows, schema: Schema, settings: Settings) -> FeatureMap:

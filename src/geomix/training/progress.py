@@ -46,7 +46,7 @@ class ProgressLine:
             shown["valid"] = f"{record.valid_loss:.4f}"
         shown["sharpness"] = f"{record.sharpness:.2f}"
         before, doing = self._bar.desc, f"geomix {_doing(record)}"
-        self._bar.set_description(doing, refresh=False)
+        self._bar.set_description_str(doing, refresh=False)
         # A step that is done within tqdm's interval would never be shown.
         self._bar.set_postfix(shown, refresh=self._bar.desc != before)
         self._bar.update()

@@ -26,13 +26,18 @@ function shortNumber(x) {
   if (x === 0) return "0";
   const size = Math.abs(x);
   if (size >= 1e6 || size < 1e-4) return x.toExponential(2);
-  return String(Number(x.toPrecision(4)));
+  return String(Number(x.toPrecision(4))).replace("-", "\u2212");
 }
 
 function percent(share) {
   if (share < 1 && share > 0.9995) return "over 99.9\u00a0%";
   if (share > 0 && share < 0.0005) return "under 0.1\u00a0%";
   return `${(100 * share).toFixed(1)}\u00a0%`;
+}
+
+/** A number with two decimals and a minus sign as long as a digit; never "-0.00". */
+function twoDecimals(x) {
+  return Math.abs(x) < 0.005 ? "0.00" : `${x < 0 ? "\u2212" : ""}${Math.abs(x).toFixed(2)}`;
 }
 
 /** Bars of the probabilities, largest first. */
@@ -111,7 +116,7 @@ function waterfall(steps, start, end, names) {
       element("span", { className: "n" }, text),
     );
   };
-  const signed = (value) => Math.abs(value) < 0.005 ? "0.00" : `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(2)}`;
+  const signed = (value) => `${value >= 0.005 ? "+" : ""}${twoDecimals(value)}`;
   line(names.start, 0, start, signed(start), "bar total");
   steps.forEach(({ name, value }, i) => {
     line(name, ends[i] - value, ends[i], signed(value), value < 0 ? "bar minus" : "bar");

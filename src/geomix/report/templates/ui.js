@@ -269,7 +269,8 @@ function counterfactualPart() {
   const after = [...state.row.cells];
   for (const [j, cell] of changes) after[j] = cell;
   const becomes = reading.classes[answer(model, after).code];
-  const text = `: ${becomes}, ${shortNumber(distance)} standard deviations and changed levels away (${proof}); computed when this page was written. `;
+  const levels = model.columns.some((column) => column.kind !== "number");
+  const text = `: ${becomes}, ${shortNumber(distance)} ${levels ? "standard deviations and changed levels" : "standard deviations"} away (${proof}); computed when this page was written. `;
   const apply = element("button", { type: "button" }, "Show it");
   apply.addEventListener("click", () => {
     state.cells = after;
@@ -305,25 +306,30 @@ function showColumns(found, parts, flips) {
     const strip = isNumber
       ? numberStrip(along, column.low, column.high, cell)
       : levelStrip(along.codes, cell);
-    made.flips.textContent = isNumber ? flipText(along, cell) : levelText(j, along, found.code);
+    made.flips.textContent = isNumber ? flipText(along, cell, column) : levelText(j, along, found.code);
     strip.setAttribute("role", "img");
     strip.setAttribute("aria-label", made.flips.textContent);
     made.strip.replaceChildren(strip);
     const given = parts.byColumn[j];
-    made.give.replaceChildren(signedBar(given, most), element("span", {}, given.toFixed(2)));
+    made.give.replaceChildren(signedBar(given, most), element("span", {}, twoDecimals(given)));
   }
   showSums(parts, found);
 }
 
-/** The nearest flips on either side. */
-function flipText({ flips, codes }, cell) {
+/** The nearest flips on either side, as far as the strip shows them: within the rows' range. */
+function flipText({ flips, codes }, cell, { low, high }) {
   if (flips.length === 0) return "never changes";
   const at = cell ?? flips[0];
+  const [from, to] = [Math.min(low, at), Math.max(high, at)];
   const texts = [];
   const below = flips.filter((flip) => flip < at).length;
-  if (below > 0) texts.push(`below ${shortNumber(flips[below - 1])}: ${reading.classes[codes[below - 1]]}`);
-  if (below < flips.length) texts.push(`above ${shortNumber(flips[below])}: ${reading.classes[codes[below + 1]]}`);
-  return texts.join("; ");
+  if (below > 0 && flips[below - 1] >= from) {
+    texts.push(`below ${shortNumber(flips[below - 1])}: ${reading.classes[codes[below - 1]]}`);
+  }
+  if (below < flips.length && flips[below] <= to) {
+    texts.push(`above ${shortNumber(flips[below])}: ${reading.classes[codes[below + 1]]}`);
+  }
+  return texts.length > 0 ? texts.join("; ") : `the same from ${shortNumber(from)} to ${shortNumber(to)}`;
 }
 
 function levelText(j, { codes }, code) {
@@ -350,7 +356,7 @@ function showSums(parts, found) {
   byId("controls").tFoot.replaceChildren(
     ...lines.map(([name, value]) => {
       const cell = element("td", { colSpan: 3 }, name);
-      const number = element("div", { className: "give" }, value.toFixed(2));
+      const number = element("div", { className: "give" }, twoDecimals(value));
       return element("tr", {}, cell, element("td", {}, number));
     }),
   );
