@@ -1,9 +1,9 @@
 """What each part of the race is worth: the default fit beside itself with one part switched off.
 
     python benchmarks/race_parts.py [--data FOLDER ...] [--tables a,b] [--seeds N]
-        [--parts a,b] [--one-plane] [--output FILE]
+        [--parts a,b] [--rows N] [--one-plane] [--output FILE]
 
-Each table is split as in ``suite.py`` (at most 10,000 training rows). The parts:
+Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--rows``). The parts:
 
     starts   the final training starts several times and keeps the lowest objective
     finals   the families that are left are compared once more, on five folds
@@ -11,20 +11,24 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows). The parts
     blend    models of one plane per class that raced are added where that clearly pays
     part     every rung has a part of the budget
     ties     a step of the search has to gain 0.1 nat over the validation rows
+    walks    families that start far behind are not walked: on few rows 5 % behind their parent,
+             else clearly behind the best, as their parent is
+    pairs    several planes with pairs do not race on few rows
 
 Other settings of the training are compared in the same way: ``smoothing 0.02``, ``rotated`` and the
 like. With
 ``--one-plane`` every fit is one curve per column and class, without pairs.
 
-Reported for both parts of the tables: log-loss on the test rows, and the geometric mean of the
-ratio to the default.
+Reported for both parts of the tables: log-loss on the test rows, the geometric mean of the ratio to
+the default, and the processor seconds of all fits.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +68,19 @@ def whole_budget(settings: Any, folds: Any, _: int) -> cost.Budget:
     return cost.Budget(of_one_rung.left + of_one_rung.part)
 
 
+def never(*_: Any) -> bool:
+    return False
+
+
+def all_walks() -> Any:
+    """Families that start far behind are walked, too."""
+    off = ExitStack()
+    margin = race.MARGIN_TO_DROP._replace(of_start=float("inf"))
+    off.enter_context(changed(race, "MARGIN_TO_DROP", margin))
+    off.enter_context(changed(race.Race, "_is_behind_in_vain", never))
+    return off
+
+
 class Variant(NamedTuple):
     """How a fit differs from the default one: a part that is switched off, or a recipe."""
 
@@ -78,6 +95,8 @@ VARIANTS = {
     "one penalty": Variant(one_factor),
     "no blend": Variant(lambda: changed(choosing, "_others", lambda _: ())),
     "one part": Variant(lambda: changed(choosing, "budget_for", whole_budget)),
+    "all walks": Variant(all_walks),
+    "all families": Variant(lambda: changed(race.Race, "_needs_more_rows", never)),
     "no ties": Variant(lambda: changed(race, "NATS", race.NATS._replace(worth_a_step=0.0))),
     **{
         f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))
@@ -96,6 +115,7 @@ def main() -> None:
     parser.add_argument("--tables", default="", metavar="A,B")
     parser.add_argument("--seeds", type=int, default=1, metavar="N")
     parser.add_argument("--parts", default=PARTS, metavar="A,B", help=f"of {', '.join(VARIANTS)}")
+    parser.add_argument("--rows", type=int, default=Caps().train, metavar="N")
     parser.add_argument("--one-plane", action="store_true")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
     wanted = parser.parse_args()
@@ -107,10 +127,13 @@ def main() -> None:
     variants = {name: VARIANTS[name] for name in ("default", *wanted.parts.split(","))}
     settings = ONE_PLANE if wanted.one_plane else {}
     text = "\n".join(
-        section(name, some, wanted.seeds, variants, settings) for name, some in parts if some
+        section(name, some, wanted.seeds, variants, settings, Caps(train=wanted.rows))
+        for name, some in parts
+        if some
     )
     one_plane = " --one-plane" if wanted.one_plane else ""
-    command = f"python benchmarks/race_parts.py{one_plane} --seeds {wanted.seeds}"
+    rows = "" if wanted.rows == Caps().train else f" --rows {wanted.rows}"
+    command = f"python benchmarks/race_parts.py{one_plane}{rows} --seeds {wanted.seeds}"
     head = f"# Parts of the race\n\nMade by `{command} --parts {wanted.parts!r}`.\n\n"
     wanted.output.write_text(head + text)
 
@@ -121,28 +144,38 @@ def section(
     n_seeds: int,
     variants: dict[str, Variant],
     settings: dict[str, Any],
+    caps: Caps,
 ) -> str:
     """A table of one part of the benchmark tables, with the geometric means below it."""
-    rows, losses = [], []
+    rows, losses, seconds = [], [], np.zeros(len(variants))
     for one in tables:
         for seed in range(n_seeds):
-            data = split(*read_table(one.path), seed, Caps())
-            losses.append([measured(data, seed, one, settings) for one in variants.values()])
+            data = split(*read_table(one.path), seed, caps)
+            found = [measured(data, seed, one, settings) for one in variants.values()]
+            losses.append([loss for loss, _ in found])
+            seconds += [took for _, took in found]
             rows.append([one.name, str(seed), *(f"{loss:.4f}" for loss in losses[-1])])
             print(*rows[-1], flush=True)
     logs = np.log(np.maximum(losses, LEAST))
     ratios = np.exp((logs[:, 1:] - logs[:, :1]).mean(axis=0))
     means = ["geometric mean of the ratio", "", "1", *(f"{ratio:.4f}" for ratio in ratios)]
-    return "\n".join([f"## Part {name}", "", *table(["table", "seed", *variants], [*rows, means])])
+    times = ["processor seconds", "", *(f"{took:.1f}" for took in seconds)]
+    lines = table(["table", "seed", *variants], [*rows, means, times])
+    return "\n".join([f"## Part {name}", "", *lines])
 
 
-def measured(data: Any, seed: int, variant: Variant, settings: dict[str, Any]) -> float:
+def measured(
+    data: Any, seed: int, variant: Variant, settings: dict[str, Any]
+) -> tuple[float, float]:
+    """Test log-loss of a fit, and its processor seconds."""
     with variant.off():
+        begun = time.process_time()
         clf = GeometricMixtureClassifier(
             random_state=seed, advanced=variant.recipe, **settings
         ).fit(data.X_train, data.y_train)
+        took = time.process_time() - begun
     P = clf.predict_proba(data.X_test)
-    return float(log_loss(data.y_test, P, labels=np.arange(P.shape[1])))
+    return float(log_loss(data.y_test, P, labels=np.arange(P.shape[1]))), took
 
 
 if __name__ == "__main__":
