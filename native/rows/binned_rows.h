@@ -27,6 +27,8 @@ class BinnedRows {
           codes_(static_cast<std::size_t>(padded(n_rows, LANES) * parts_.n_parts()) * sizeof(Code)),
           y_(static_cast<std::size_t>(padded(n_rows, LANES))), weight_(y_.size())
     {
+        for (const PartOfSpline& part : views_)
+            bins_before_.push_back(bins_before_.back() + part.n_bins + part.n_steps);
         for (Index i = 0; i < n_rows; ++i) {
             y_[i] = static_cast<float>(y[i]);
             weight_[i] = static_cast<float>(weight[i]);
@@ -99,7 +101,7 @@ class BinnedRows {
                 kernels().coded.slopes(problem, tables, block(first + i), labels(first + i),
                                        at.blocks[i].sums.sums, at.blocks[i].scratch.data());
             });
-            each_share(problem, n_threads, team, [&](Cells cells, int t) {
+            each_share(problem, n_threads, n_rows_, team, [&](Cells cells, int t) {
                 for (Index i = 0; i < n; ++i)
                     add_block(problem.n_planes, first + i, at.blocks[i], cells, at.gradient,
                               at.rooms[t], total);
@@ -156,9 +158,11 @@ class BinnedRows {
                 padded(n_rows_of(k), LANES) / LANES};
     }
 
+    // The exponential of pooling a plane takes as long as this many lookups.
+    static constexpr Index exponential = 16;
     Index work(const Problem<float>& problem) const
     {
-        return n_rows_ * parts_.n_parts() * problem.n_planes;
+        return n_rows_ * (parts_.n_parts() + exponential) * problem.n_planes;
     }
 
     Index n_cells(const Problem<float>& problem) const
@@ -167,14 +171,34 @@ class BinnedRows {
         return parts_.n_parts() * padded(problem.n_planes, width) / width;
     }
 
-    // f(cells, t) on all cells, an equal share for each thread.
+    // f(cells, t) on all cells, a share for each thread that takes about as long as the others.
+    // rows : that each part adds up, beside its bins
     template <class F>
-    void each_share(const Problem<float>& problem, int n_threads, Team& team, F f) const
+    void each_share(const Problem<float>& problem, int n_threads, Index rows, Team& team,
+                    F f) const
     {
         const Index n = n_cells(problem);
+        if (n_threads == 1) return f({0, n}, 0);
+        const Index time = n / parts_.n_parts() * time_before(parts_.n_parts(), rows);
         team.each(n_threads, n_threads, [&](Index share, int t) {
-            f({share * n / n_threads, (share + 1) * n / n_threads}, t);
+            f({cell_at(share * time / n_threads, rows),
+               cell_at((share + 1) * time / n_threads, rows)}, t);
         });
+    }
+
+    // How long a tile takes before a part, in rows; a bin or a step takes as long as two rows.
+    Index time_before(Index part, Index rows) const
+    {
+        return part * rows + 2 * bins_before_[part];
+    }
+
+    // The first cell that begins at a time or later.
+    Index cell_at(Index time, Index rows) const
+    {
+        const Index n_parts = parts_.n_parts(), of_tile = time_before(n_parts, rows);
+        Index part = 0;
+        while (time_before(part, rows) < time % of_tile) ++part;
+        return time / of_tile * n_parts + part;
     }
 
     // Blocks whose slopes are held at a time: one, or with threads what half of their second-level
@@ -213,7 +237,7 @@ class BinnedRows {
         at.tables.resize(static_cast<std::size_t>(table_numbers(lift_, problem.n_planes)));
         while (at.rooms.size() < static_cast<std::size_t>(n_threads))
             at.rooms.emplace_back(problem, lift_);
-        each_share(problem, n_threads, team, [&](Cells cells, int t) {
+        each_share(problem, n_threads, 0, team, [&](Cells cells, int t) {
             kernels().coded.expand(lift_, problem.weights, problem.n_planes, cells,
                                    at.tables.data(), at.rooms[t].steps.data());
         });
@@ -238,6 +262,7 @@ class BinnedRows {
     SplineParts parts_;
     std::vector<PartOfSpline> views_;
     PartsOfSpline lift_;
+    std::vector<Index> bins_before_{0};  // (n_parts + 1,) bins and steps of the parts before
     Index n_rows_;
     bool wide_;
     Aligned<unsigned char> codes_;

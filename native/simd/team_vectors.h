@@ -43,4 +43,25 @@ inline void add_scaled(Vector& a, double t, const Vector& d, Team& team)
     });
 }
 
+// to = a + t d
+inline void set_sum(Vector& to, const Vector& a, double t, const Vector& d, Team& team)
+{
+    const auto n = static_cast<Index>(a.size());
+    each_block_of(n, NUMBERS_IN_BLOCK, team, [&](Index first, Index length, Index) {
+        std::copy(a.data() + first, a.data() + first + length, to.data() + first);
+        kernels().add_scaled(to.data() + first, t, d.data() + first, length);
+    });
+}
+
+inline double largest_entry(const Vector& a, Team& team)
+{
+    const auto n = static_cast<Index>(a.size());
+    if (n <= NUMBERS_IN_BLOCK) return largest_entry(a.data(), n);
+    Vector of_blocks(static_cast<std::size_t>(n / NUMBERS_IN_BLOCK + 1));
+    each_block_of(n, NUMBERS_IN_BLOCK, team, [&](Index first, Index length, Index block) {
+        of_blocks[block] = largest_entry(a.data() + first, length);
+    });
+    return largest_entry(of_blocks.data(), static_cast<Index>(of_blocks.size()));
+}
+
 }  // namespace geomix

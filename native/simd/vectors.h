@@ -25,18 +25,18 @@ inline void add_scaled(Vector& a, double t, const Vector& d)
 }
 
 // NaN counts as nothing. Eight numbers at a time: each comparison waits for the one before.
-inline double largest_entry(const Vector& a)
+inline double largest_entry(const double* a, Index size)
 {
-    constexpr std::size_t n = 8;
+    constexpr Index n = 8;
     double largest[n] = {};
     const auto look = [&](double value, double& at) {
         at = std::fabs(value) > at ? std::fabs(value) : at;
     };
-    std::size_t i = 0;
-    for (; i + n <= a.size(); i += n)
-        for (std::size_t k = 0; k < n; ++k) look(a[i + k], largest[k]);
-    for (; i < a.size(); ++i) look(a[i], largest[0]);
-    for (std::size_t k = 1; k < n; ++k) look(largest[k], largest[0]);
+    Index i = 0;
+    for (; i + n <= size; i += n)
+        for (Index k = 0; k < n; ++k) look(a[i + k], largest[k]);
+    for (; i < size; ++i) look(a[i], largest[0]);
+    for (Index k = 1; k < n; ++k) look(largest[k], largest[0]);
     return largest[0];
 }
 

@@ -39,7 +39,7 @@ class BoundedLbfgs {
     {
         if (!started_ && !objective(x_, value_, gradient_)) return Progress::interrupted;
         started_ = true;
-        if (largest_free_entry() <= gradient_tol_) return Progress::optimal;
+        if (largest_free_entry(team) <= gradient_tol_) return Progress::optimal;
         set_held();
         set_direction(team);
         Search search = line_search(objective, team);
@@ -76,11 +76,11 @@ class BoundedLbfgs {
     }
 
     // How far each number would move along the gradient within its bounds, at most.
-    double largest_free_entry()
+    double largest_free_entry(Team& team)
     {
         trial_ = gradient_;
         for (std::size_t i : bounded_) trial_[i] = x_[i] - within(i, x_[i] - gradient_[i]);
-        return largest_entry(trial_);
+        return largest_entry(trial_, team);
     }
 
     void set_held()
@@ -135,8 +135,7 @@ class BoundedLbfgs {
         double t =
             is_scaled_ ? 1.0 : std::min(1.0, 1.0 / std::sqrt(dot(direction_, direction_, team)));
         for (int trial = 0; trial < most_trials; ++trial) {
-            trial_ = x_;
-            add_scaled(trial_, t, direction_, team);
+            set_sum(trial_, x_, t, direction_, team);
             into_bounds(trial_);
             double value = 0.0;
             if (!objective(trial_, value, trial_gradient_)) return {true, true, value_};
@@ -169,7 +168,7 @@ class BoundedLbfgs {
         value_ = value;
         const double size = std::max({std::fabs(before), std::fabs(value_), 1.0});
         const bool settled = ++n_steps_ > few_steps && before - value_ <= value_tol_ * size;
-        return settled || largest_free_entry() <= gradient_tol_ ? Progress::converged
+        return settled || largest_free_entry(team) <= gradient_tol_ ? Progress::converged
                                                                 : Progress::moving;
     }
 

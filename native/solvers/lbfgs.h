@@ -35,7 +35,7 @@ class Lbfgs {
         if (!started_) {
             if (!objective(x_, value_, gradient_)) return Progress::interrupted;
             started_ = true;
-            largest_ = largest_entry(gradient_);
+            largest_ = largest_entry(gradient_, team);
         }
         if (largest_ <= gradient_tol_) return Progress::optimal;
         memory_.set_direction(gradient_, direction_, team);
@@ -64,8 +64,7 @@ class Lbfgs {
     // Value and slope at x + t d, leaving point and gradient in the trial arrays.
     bool look(const Objective& objective, double t, Point& point, Team& team)
     {
-        trial_ = x_;
-        add_scaled(trial_, t, direction_, team);
+        set_sum(trial_, x_, t, direction_, team);
         if (!objective(trial_, point.value, trial_gradient_)) return false;
         point.t = t;
         point.slope = dot(trial_gradient_, direction_, team);
@@ -128,7 +127,7 @@ class Lbfgs {
         const double size = std::max({std::fabs(before), std::fabs(value_), 1.0});
         // The first steps have no curvature yet, and may gain little far from the minimum.
         const bool settled = ++n_steps_ > few_steps && before - value_ <= value_tol_ * size;
-        largest_ = largest_entry(gradient_);
+        largest_ = largest_entry(gradient_, team);
         return settled || largest_ <= gradient_tol_ ? Progress::converged : Progress::moving;
     }
 
