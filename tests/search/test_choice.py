@@ -646,7 +646,10 @@ def stand_in_trial(monkeypatch, rng, step_loss):
     fitted = SimpleNamespace(
         held_out_scores=lambda _: scores,
         trained=SimpleNamespace(n_iter=5, planes=planes),
-        features=SimpleNamespace(expanded=lambda planes: planes),
+        features=SimpleNamespace(
+            expanded=lambda planes: planes,
+            feature_map=SimpleNamespace(lift=SimpleNamespace(n_pairs=0)),
+        ),
         to_keep=lambda fold: fitted,
     )
     monkeypatch.setattr(trials, "train_on_folds", lambda *_: (fitted for _ in range(5)))
@@ -740,6 +743,15 @@ def test_pairs_are_found_among_many_classes_of_few_rows(rng):
     clf = GeometricMixtureClassifier(n_planes=1, lift="spline", random_state=0).fit(X, y)
     pairs = [part.columns for part in clf.model_.lift.parts if isinstance(part, PairPart)]
     assert (1, 4) in pairs
+
+
+def test_a_table_of_two_columns_has_one_pair_and_says_so(rng):
+    X = rng.standard_normal((600, 2))
+    clf = GeometricMixtureClassifier(random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    tried = [one for one in clf.history_.trials if one.family == "spline with pairs"]
+    assert {one.n_pairs for one in tried} == {1}
+    settings = [(t.l2, t.n_knots, t.adaptive, t.pair_penalty) for t in tried]
+    assert len(set(settings)) == len(settings)  # not ten pairs, and then four
 
 
 def test_the_penalty_of_pairs_is_a_factor_of_that_of_the_curves(product):

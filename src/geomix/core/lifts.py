@@ -141,6 +141,7 @@ class IdentityLift:
     kind = "linear"
     reads_cells = False
     is_additive = True
+    n_pairs = 0
 
     def __call__(self, V: Matrix) -> Matrix:
         return V
@@ -160,6 +161,7 @@ class FourierLift:
     kind = "fourier"
     reads_cells = False
     is_additive = False
+    n_pairs = 0
 
     @property
     def n_outputs(self) -> int:
@@ -195,6 +197,7 @@ def fourier_features(V: FloatArray, frequencies: FloatArray) -> FloatArray:
 # Every lift has ``kind``, ``n_outputs``, a call V -> phi, and
 #     reads_cells   whether it reads encoded cells as they are, and not standardised numbers
 #     is_additive   whether a plane's score is a sum over columns (and pairs of columns)
+#     n_pairs       pairs of columns with a table of their own
 Lift: TypeAlias = "IdentityLift | FourierLift | SplineLift"
 
 

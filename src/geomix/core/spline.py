@@ -58,6 +58,10 @@ class SplineLift:
     def n_outputs(self) -> int:
         return sum(part.n_steps for part in self.parts)
 
+    @property
+    def n_pairs(self) -> int:
+        return sum(isinstance(part, PairPart) for part in self.parts)
+
     @cached_property
     def step_start(self) -> IntArray:
         """First step of each part, with the total at the end."""

@@ -175,7 +175,7 @@ def _result(runner: Runner) -> FamilyResult:
         best.loss,
         best.accuracy,
         best.n_planes,
-        best.candidate.n_pairs,
+        best.n_pairs,
         best.n_numbers,
         best.n_rows,
         runner.verdict,

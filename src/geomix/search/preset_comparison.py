@@ -16,7 +16,6 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
-from geomix.core.spline_parts import PairPart
 from geomix.table.printing import SmallTable, frame_of, html_of
 
 PRESETS = ("fast", "readable", "accurate")  # from the smallest models to the largest
@@ -108,7 +107,7 @@ def _measured(
         log_loss(labels, P, labels=fitted.classes_),
         float(np.mean(fitted.classes_[P.argmax(axis=1)] == labels)),
         float(fitted.n_planes_.max()),
-        float(sum(isinstance(part, PairPart) for part in getattr(model.lift, "parts", ()))),
+        float(model.lift.n_pairs),
         float(model.planes.weights.size + model.planes.biases.size),
         seconds,
     )

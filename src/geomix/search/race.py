@@ -274,7 +274,7 @@ class Race:
         for up in (True, False):
             while runner.best is not None:
                 stepped = AXES[axis](runner.best.candidate, up, within)
-                if stepped is None or self._has_no_more_planes(stepped, runner.best, axis):
+                if stepped is None or self._is_same_model(stepped, runner.best.candidate, axis):
                     break
                 other = self._measured(stepped, runner, runner.best)
                 if other is None or other.loss >= self._to_beat(runner.best, axis, up):
@@ -283,11 +283,14 @@ class Race:
             if runner.best is not start:
                 return
 
-    def _has_no_more_planes(self, stepped: Candidate, before: Measured, axis: str) -> bool:
-        """Whether another number of planes is the same model: the classes have too few rows."""
-        n_planes_of = self.folds[0].preparation.n_planes_of
-        after, now = n_planes_of(stepped.n_planes), n_planes_of(before.candidate.n_planes)
-        return axis == "planes" and after == now
+    def _is_same_model(self, stepped: Candidate, before: Candidate, axis: str) -> bool:
+        """Whether another number of planes or pairs changes nothing: the classes have too few rows
+        for it, or no other pairs interact."""
+        if axis == "planes":
+            n_planes_of = self.folds[0].preparation.n_planes_of
+            return n_planes_of(stepped.n_planes) == n_planes_of(before.n_planes)
+        fewest = min(stepped.n_pairs, before.n_pairs)
+        return axis == "pairs" and all(len(fold.pairs) <= fewest for fold in self.folds)
 
     def _to_beat(self, best: Measured, axis: str, up: bool) -> float:
         """The loss that a step has to reach: more planes or pairs have to be worth reading."""

@@ -31,7 +31,8 @@ class Measured:
 
     n_rows : that it was trained on;  n_numbers : weights and biases of its planes;  is_cut_short :
     whether training ended at the limit of a trial;  n_measured : leading rows that were measured,
-    None for all (``measure`` fills in the others).
+    None for all (``measure`` fills in the others);  n_pairs : that were found, at most those of
+    the candidate.
     """
 
     candidate: Candidate
@@ -45,6 +46,7 @@ class Measured:
     n_iter: int
     is_cut_short: bool = False
     n_measured: int | None = None
+    n_pairs: int = 0
 
     @cached_property
     def loss(self) -> float:
@@ -61,7 +63,7 @@ class Measured:
             rung,
             made.lift,
             self.n_planes,
-            made.n_pairs,
+            self.n_pairs,
             made.pair_penalty,
             made.gamma_factor,
             made.l2,
@@ -152,6 +154,7 @@ def _measured(
         fold.n_train,
         n_iter,
         n_iter >= limit and not candidate.has_adaptive_steps,
+        n_pairs=fits[0].features.feature_map.lift.n_pairs,
     )
 
 
