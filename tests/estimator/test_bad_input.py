@@ -312,7 +312,7 @@ def test_as_many_classes_as_rows_are_quick_and_warned_of(rng):  # A27
 @pytest.mark.filterwarnings("ignore::geomix.DataQualityWarning")
 def test_a_sample_of_very_many_small_classes_has_a_row_of_each(rng, monkeypatch):  # A27
     """Their shares of a rung round to no row at all; 10,000 classes of three rows ended so."""
-    monkeypatch.setattr(splits, "RUNGS", splits.RUNGS._replace(rows=(200,)))
+    monkeypatch.setattr(splits, "ROWS_PER_RUNG", (200,))
     y = np.repeat(np.arange(400), 3)
     X = rng.standard_normal((len(y), 2)) + y[:, None]
     clf = GeometricMixtureClassifier(1, lift="linear", max_iter=2, random_state=0).fit(X, y)

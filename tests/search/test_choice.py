@@ -383,19 +383,8 @@ def test_costs_are_counted_and_so_the_same_on_every_run(boxes):
 
 
 def small_rungs(monkeypatch, *sizes):
-    rungs = splits.RUNGS._replace(rows=sizes)
-    monkeypatch.setattr(splits, "RUNGS", rungs)
-    monkeypatch.setattr(cost, "RUNGS", rungs)
-
-
-def test_a_rung_with_hardly_more_rows_takes_the_place_of_the_one_before(moons, monkeypatch):
-    n_train = round(0.8 * len(moons[1]))
-    for size, n_rungs in ((round(0.95 * n_train), 1), (round(0.5 * n_train), 2)):
-        small_rungs(monkeypatch, size, 20_000)
-        clf = GeometricMixtureClassifier(random_state=0, lift="linear").fit(*moons)
-        rows = {trial.rung: trial.n_rows for trial in clf.history_.trials}
-        assert rows[n_rungs - 1] > size
-        assert [rung for rung, n in rows.items() if n == size] == list(range(n_rungs - 1))
+    monkeypatch.setattr(splits, "ROWS_PER_RUNG", sizes)
+    monkeypatch.setattr(cost, "ROWS_PER_RUNG", sizes)
 
 
 def test_families_that_are_behind_on_few_rows_are_not_tried_on_more(moons, monkeypatch):

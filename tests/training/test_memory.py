@@ -295,7 +295,7 @@ def test_blocks_of_a_table_at_an_odd_address_are_aligned(rng, small_blocks, dtyp
 
 
 def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
-    monkeypatch.setattr(splits, "RUNGS", splits.RUNGS._replace(rows=(50, 100)))
+    monkeypatch.setattr(splits, "ROWS_PER_RUNG", (50, 100))
     seen = []
 
     def race(rungs, *args):

@@ -17,18 +17,9 @@ FEWEST_ROWS_TO_HOLD_OUT = 50
 # part of fewer than 200 rows would choose at random.
 FOLDS_UP_TO = {300: 10, 1000: 5}
 
-
-class RungRows(NamedTuple):
-    """Training rows of each rung of the race, and how many times the rows of the last but one the
-    last has at least: with fewer, that one is left out."""
-
-    rows: tuple[int, ...]
-    growth: float
-
-
-# Families that lose on few rows are dropped before they cost anything; a penalty found on n rows
-# is l2 n / N beside N rows. Some 2,560 rows show nothing that 2,500 have not shown.
-RUNGS = RungRows((2_500, 10_000, 20_000), growth=1.1)
+# Training rows of each rung of the race. Families that lose on few rows are dropped before they
+# cost anything; a penalty found on n rows is l2 n / N beside N rows.
+ROWS_PER_RUNG = (2_500, 10_000, 20_000)
 
 
 class Calibration(NamedTuple):

@@ -25,7 +25,7 @@ from geomix.search.constants import (
     ITERATIONS_OF_FIRST_PLANES,
     ITERATIONS_PER_TRIAL,
     OPERATIONS,
-    RUNGS,
+    ROWS_PER_RUNG,
 )
 from geomix.search.folds import Fold
 from geomix.search.splits import Folds, Task
@@ -67,7 +67,7 @@ class Budget:
 
 
 def budget_for(settings: Settings, folds: Folds, n_rungs: int) -> Budget:
-    cells = min(folds.n_train, RUNGS.rows[-1]) * folds.task.rows.X.shape[1]
+    cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * folds.task.rows.X.shape[1]
     wanted = OPERATIONS.per_cell[settings.preset] * cells * _planes_given(settings, folds.task)
     total = min(wanted, OPERATIONS.most[settings.preset])
     n_later = n_rungs - 1 + folds.has_finals
@@ -78,7 +78,7 @@ def budget_for(settings: Settings, folds: Folds, n_rungs: int) -> Budget:
 
 def most_final_iterations(settings: Settings, folds: Folds, operations: float) -> int:
     """Iterations that the final training may take, where those of a trial cost ``operations``."""
-    most = OPERATIONS.most[settings.preset] * max(1.0, folds.n_train / RUNGS.rows[-1])
+    most = OPERATIONS.most[settings.preset] * max(1.0, folds.n_train / ROWS_PER_RUNG[-1])
     affordable = int(ITERATIONS_PER_TRIAL * most / operations)
     return max(affordable, ITERATIONS_OF_FIRST_PLANES)
 

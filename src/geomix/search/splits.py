@@ -23,7 +23,7 @@ from geomix.search.constants import (
     FEWEST_ROWS_TO_HOLD_OUT,
     FOLDS_UP_TO,
     OPERATIONS,
-    RUNGS,
+    ROWS_PER_RUNG,
 )
 from geomix.search.families import racing
 from geomix.search.folds import Fold
@@ -221,7 +221,7 @@ class Folds:
         train, valid = self.splits[0] if self.splits else (np.arange(len(task.rows)), None)
         held_out = task.valid
         if valid is not None:
-            held_out = task.rows.take(self._sampled(valid, RUNGS.rows[-1]))
+            held_out = task.rows.take(self._sampled(valid, ROWS_PER_RUNG[-1]))
         rows = task.rows.take(self._sampled(train, n_rows))
         return Fold(task.prepared(rows, held_out))
 
@@ -249,7 +249,7 @@ class Folds:
             return self.cross_validation(n_folds)
         if self.is_decided and self.finals:
             return self.finals
-        return self.finals[:n_folds] if n_folds > 1 else [self.sample(RUNGS.rows[-1])][:n_folds]
+        return self.finals[:n_folds] if n_folds > 1 else [self.sample(ROWS_PER_RUNG[-1])][:n_folds]
 
     @property
     def has_finals(self) -> bool:
@@ -259,7 +259,7 @@ class Folds:
     @property
     def _is_folded_later(self) -> bool:
         task = self.task
-        return len(self.splits) == 1 and task.refit and len(task.rows) <= RUNGS.rows[-1]
+        return len(self.splits) == 1 and task.refit and len(task.rows) <= ROWS_PER_RUNG[-1]
 
     @cached_property
     def finals(self) -> list[Fold]:
@@ -334,9 +334,9 @@ class Rungs:
         if len(self.all_folds.splits) > 1:
             sizes: tuple[int, ...] = (len(self.all_folds.splits),)
         else:
-            last = min(self.all_folds.n_train, RUNGS.rows[-1])
-            sizes = (*(n for n in RUNGS.rows if RUNGS.growth * n < last), last)
-        return sizes[-1:] if self.all_folds.is_decided else sizes
+            n_train = self.all_folds.n_train
+            sizes = tuple(min(n_rows, n_train) for n_rows in ROWS_PER_RUNG)
+        return sizes[-1:] if self.all_folds.is_decided else tuple(dict.fromkeys(sizes))
 
     def give_back_memory(self) -> None:
         self.all_folds.task.give_back_memory()
