@@ -15,8 +15,8 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--row
              else clearly behind the best, as their parent is
     pairs    several planes with pairs do not race on few rows
 
-Other settings of the training are compared in the same way: ``smoothing 0.02``, ``rotated`` and the
-like. With
+Other settings are compared in the same way: ``smoothing 0.02``, ``rotated``, ``half budget``, ``eight
+starts``, ``calm to 0.2`` and the like. With
 ``--one-plane`` every fit is one curve per column and class, without pairs.
 
 Reported for both parts of the tables: log-loss on the test rows, the geometric mean of the ratio to
@@ -38,7 +38,7 @@ from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier, Recipe
-from geomix.search import candidates, choosing, cost, race, splits
+from geomix.search import candidates, choosing, cost, finish, race, splits
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
@@ -68,6 +68,13 @@ def whole_budget(settings: Any, folds: Any, _: int) -> cost.Budget:
     return cost.Budget(of_one_rung.left + of_one_rung.part)
 
 
+def part_of_budget(share: float) -> Any:
+    """All races have a share of their operations."""
+    whole = cost.OPERATIONS
+    scaled = [{name: share * n for name, n in one.items()} for one in whole]
+    return changed(cost, "OPERATIONS", type(whole)(*scaled))
+
+
 def never(*_: Any) -> bool:
     return False
 
@@ -90,6 +97,14 @@ class Variant(NamedTuple):
 
 VARIANTS = {
     "default": Variant(),
+    "eight starts": Variant(
+        lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=8))
+    ),
+    "half budget": Variant(lambda: part_of_budget(0.5)),
+    "quarter budget": Variant(lambda: part_of_budget(0.25)),
+    "calm to 0.2": Variant(
+        lambda: changed(finish, "CALM", finish.CALM._replace(tolerances=(0.02, 0.05, 0.1, 0.2)))
+    ),
     "one start": Variant(lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=1))),
     "no finals": Variant(lambda: changed(splits.Rungs, "finals", property(lambda _: []))),
     "one penalty": Variant(one_factor),
