@@ -15,9 +15,9 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--row
              else clearly behind the best, as their parent is
     pairs    several planes with pairs do not race on few rows
 
-Other settings are compared in the same way: ``smoothing 0.02``, ``rotated``, ``half budget``, ``eight
-starts``, ``calm to 0.2`` and the like. With
-``--one-plane`` every fit is one curve per column and class, without pairs.
+Other settings are compared in the same way: ``smoothing 0.02``, ``rotated``, ``half budget``,
+``eight starts``, ``calm to 0.2`` and the like. With ``--one-plane`` every fit is one curve per
+column and class, without pairs.
 
 Reported for both parts of the tables: log-loss on the test rows, the geometric mean of the ratio to
 the default, and the processor seconds of all fits.
