@@ -11,7 +11,6 @@ import pandas as pd
 from making import classifier
 
 from geomix.core.planes import Planes
-from geomix.core.spline_parts import PairPart
 
 SETTINGS = {"lift": "spline", "l2": 1e-3, "max_iter": 60, "random_state": 0}
 
@@ -53,7 +52,7 @@ def paired(name):
         return two_planes(*paired("numbers"))
     X, y = TABLES[name]()
     model = classifier(n_planes=1, max_interactions=3, **SETTINGS).fit(X, y).model_
-    assert any(isinstance(part, PairPart) for part in model.lift.parts)
+    assert model.lift.n_pairs
     return model, X, y
 
 

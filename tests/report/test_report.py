@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 import sklearn.metrics
 from chromium import Page, find_chromium
+from pair_models import paired
 from reading_models import fitted, mixed_table
 from saved_models import MAKERS, case, exported_rows
 from scipy.stats import binomtest
@@ -358,6 +359,14 @@ def test_the_summary_tells_the_figures():
     assert {one.code for one in model.explain_global(X, y).findings} == {"GMX001"}
     silent = report_html(model, X, y, ignore=["GMX001"], n_counterfactuals=0)
     assert "GMX001" not in silent
+
+
+def test_the_summary_counts_the_pairs_of_columns():
+    model, X, y = paired("two planes")
+    html = unescape(report_html(model, X, y, n_rows=0))
+    assert f"a table for each of {model.lift.n_pairs} pairs of columns" in html
+    model, X, y = fitted("mixed linear")
+    assert "a table for" not in report_html(model, X, y, n_rows=0)
 
 
 def test_drift_is_told_where_there_is_later_data():

@@ -63,15 +63,25 @@ def _what_it_is(model: GeometricMixture) -> str:
         f"The model predicts one of {planes.n_classes} classes ({listed(model.classes.tolist())}) "
         f"from {columns}."
     )
+    parts = _parts(model)
     if (planes.planes_per_member == 1).all():
         return (
-            f"{opening} Each class has one plane ({LIFTS[model.lift.kind]}){members}: its score "
+            f"{opening} Each class has one plane ({parts}){members}: its score "
             "is a sum over the columns, which the pictures below show."
         )
     return (
         f"{opening} Each class is a soft union of regions, one for each of its planes. There are "
-        f"{planes.n_planes} planes: {LIFTS[model.lift.kind]}{members}."
+        f"{planes.n_planes} planes: {parts}{members}."
     )
+
+
+def _parts(model: GeometricMixture) -> str:
+    """What a plane is made of."""
+    n_pairs = model.lift.n_pairs
+    if not n_pairs:
+        return LIFTS[model.lift.kind]
+    pairs = "a pair" if n_pairs == 1 else f"each of {n_pairs} pairs"
+    return f"a curve for each number, a value for each level and a table for {pairs} of columns"
 
 
 def _how_good(model: GeometricMixture, quality: Evaluation) -> str:

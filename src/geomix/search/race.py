@@ -32,7 +32,7 @@ from geomix.search.families import Family, racing
 from geomix.search.folds import Fitted, Fold, Watch
 from geomix.search.parallel import SMALLEST_WORK, n_threads
 from geomix.search.splits import Rungs
-from geomix.search.trials import Measured, measure, paired
+from geomix.search.trials import Excess, Measured, measure, paired
 from geomix.training.deadline import Deadline
 from geomix.training.settings import Settings
 
@@ -376,7 +376,7 @@ class Race:
                 assert runner.best is not None
                 assert self.best is not None
                 excess = paired(runner.best, self.best)
-                runner.verdict = f"behind by {excess.mean:.4f} ± {excess.error:.4f}"
+                runner.verdict = f"dropped, {_distance(excess)}"
 
 
 def run_race(
@@ -415,10 +415,14 @@ def _outcome(race: Race, ended: str) -> Outcome:
     won.verdict = "chosen"
     for runner in finalists:
         if runner.best is not None and runner.verdict in ("", OVER_BUDGET):
-            excess = paired(runner.best, winner)
-            side = "behind" if excess.mean >= 0.0 else "ahead, too little to prefer a richer model"
-            runner.verdict = f"{side}: {abs(excess.mean):.4f} ± {excess.error:.4f}"
+            runner.verdict = _distance(paired(runner.best, winner))
     return Outcome(winner, won.family.name, race.runners, race.trials, ended, race.fits)
+
+
+def _distance(excess: Excess) -> str:
+    """How far a family is from the winner, or from the best at the time, in words."""
+    by = f"by {abs(excess.mean):.4f} ± {excess.error:.4f}"
+    return f"behind {by}" if excess.mean >= 0.0 else f"ahead {by}, too little for a richer model"
 
 
 def simplest_level_with_best(finalists: Sequence[Measured], worth_it: float) -> Measured:
