@@ -82,7 +82,7 @@ def measured(folder: Path, megabytes: int) -> str:
     data, model = folder / "rows.csv", folder / "m.geomix"
     n_rows = write_rows(data, megabytes * 10**6)
     size = data.stat().st_size / 1e6
-    fit = [*GEOMIX, "fit", data, "--target", "y", "--id", "id", "-o", model, "--quiet"]
+    fit = [*GEOMIX, "fit", data, "--target", "y", "--id", "id", "-o", model, "--force", "--quiet"]
     given = ["lift=spline", "n_planes=1", "l2=1e-4", "max_iter=50"]
     simple = [*fit, *(word for one in given for word in ("--set", one))]
     # Above 30 million cells a fit streams by itself; a smaller file needs --stream.
