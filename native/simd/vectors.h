@@ -18,12 +18,6 @@ inline double dot(const Vector& a, const Vector& b)
     return dot(a.data(), b.data(), static_cast<Index>(a.size()));
 }
 
-// a += t d
-inline void add_scaled(Vector& a, double t, const Vector& d)
-{
-    kernels().add_scaled(a.data(), t, d.data(), static_cast<Index>(a.size()));
-}
-
 // NaN counts as nothing. Eight numbers at a time: each comparison waits for the one before.
 inline double largest_entry(const double* a, Index size)
 {
