@@ -9,6 +9,7 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--row
     finals   the families that are left are compared once more, on five folds
     factor   tables over pairs of columns have a penalty of their own
     blend    models of one plane per class that raced are added where that clearly pays
+    base     a family of several planes wins where it is clearly better with such an addition
     part     every rung has a part of the budget
     ties     a step of the search has to gain 0.1 nat over the validation rows
     walks    families that start far behind are not walked: on few rows 5 % behind their parent,
@@ -38,7 +39,7 @@ from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier, Recipe
-from geomix.search import candidates, choosing, cost, finish, race, splits
+from geomix.search import candidates, choosing, cost, finish, race, splits, winner
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
@@ -88,6 +89,14 @@ def all_walks() -> Any:
     return off
 
 
+def no_blend() -> Any:
+    """Nothing is added to the winner, nor to the families that it is compared with."""
+    off = ExitStack()
+    off.enter_context(changed(choosing, "others_than", lambda *_: []))
+    off.enter_context(changed(choosing, "with_others_added", lambda outcome, _: outcome))
+    return off
+
+
 class Variant(NamedTuple):
     """How a fit differs from the default one: a part that is switched off, or a recipe."""
 
@@ -108,7 +117,8 @@ VARIANTS = {
     "one start": Variant(lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=1))),
     "no finals": Variant(lambda: changed(splits.Rungs, "finals", property(lambda _: []))),
     "one penalty": Variant(one_factor),
-    "no blend": Variant(lambda: changed(choosing, "_others", lambda _: ())),
+    "no blend": Variant(no_blend),
+    "same base": Variant(lambda: changed(winner, "_rivals", lambda *_: ())),
     "one part": Variant(lambda: changed(choosing, "budget_for", whole_budget)),
     "all walks": Variant(all_walks),
     "all families": Variant(lambda: changed(race.Race, "_needs_more_rows", never)),

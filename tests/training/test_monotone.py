@@ -202,7 +202,7 @@ def test_calm_curves_keep_the_order(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (600, 3))
     y = (rng.random(600) < 0.2 + 0.6 * X[:, 0] * X[:, 1]).astype(int)
-    monkeypatch.setattr("geomix.search.finish.CALM", Calm((0.5,), 10.0))
+    monkeypatch.setattr("geomix.search.finish.CALM", Calm((0.5,), {"readable": 10.0}))
     settings = {"lift": "spline", "n_planes": 3, "l2": 1e-4, "random_state": 0}
     clf = classifier(monotonic_cst={0: 1}, **settings).fit(X, y)
     assert any("Changes of direction" in note for note in clf.history_.notes)

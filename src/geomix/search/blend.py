@@ -2,49 +2,28 @@
 
     z'_cm(x) = z_cm(x) + sum_f share_f z_cf(x),      s'_c(x) = s_c(x) + sum_f share_f z_cf(x)
 
-One model after the other is added, with the share that lowers the validation loss most, while that
-is better by ``ERRORS_TO_DROP`` standard errors of the paired difference of the row losses. Lines,
-curves and tables add up to lines, curves and tables. A model that brings tables, or curves in place
-of lines, has to be worth reading as well (``WORTH_IT``).
+Lines, curves and tables add up to lines, curves and tables. The shares are chosen by the validation
+scores (``shares.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import FloatArray
 from geomix.core.joined_splines import joined, over, units_over
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
-from geomix.search.choosing import Chosen, Other
-from geomix.search.constants import ERRORS_TO_DROP, SHARES_OF_OTHERS, WORTH_IT
+from geomix.search.choosing import Chosen
 from geomix.search.folds import Fitted, Fold, pooled, train_on_fold
-from geomix.search.trials import excess_of, losses_of
+from geomix.search.shares import Other, Share, best_shares, worth_reading
 from geomix.training.features import Features
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
 from geomix.training.straight_lines import as_curves, with_shared_plane
-
-
-@dataclass(frozen=True)
-class Share:
-    """How many times the plane of another model is added."""
-
-    of: Other
-    share: float
-
-    def without_fits(self) -> Share:
-        return replace(self, of=replace(self.of, fits=()))
-
-    @property
-    def note(self) -> str:
-        return (
-            f"{self.share:g} times the plane of the {self.of.family} model was added to the planes "
-            "of each class."
-        )
 
 
 def choose_shares(
@@ -55,77 +34,40 @@ def choose_shares(
     if not settings.calibrate or chosen.candidate.lift == "fourier":
         return [], list(fits)
     y, weight = pooled(list(folds))
-    left, scores = {}, {}
-    for other, some in _fits_of_others(chosen, folds, settings):
-        left[other] = [fitted for fitted, _ in some]
-        scores[other] = np.concatenate([found for _, found in some])
-    S, found = _scores(fits, settings), []
-    worth_it = {one: _worth_reading(one, chosen, settings) for one in left}
-    while (best := _best_addition(S, scores, worth_it, y, weight, settings)) is not None:
-        found.append(best)
-        S = S + best.share * scores.pop(best.of)
-    if not found:
+    made, scores, worth_it = {}, {}, {}
+    for other, some, found in _fits_of_others(chosen, list(folds), settings):
+        made[other], scores[other] = some, found
+        worth_it[other] = worth_reading(
+            other, chosen.candidate, settings, is_ensemble=chosen.n_members > 1
+        )
+    S = np.concatenate([one.held_out_scores(settings.sharpness) for one in fits])
+    shares, _ = best_shares(S, scores, worth_it, y, weight, settings)
+    if not shares:
         return [], list(fits)
-    additions = [[(left[one.of][k], one.share) for one in found] for k in range(len(folds))]
-    return [one.without_fits() for one in found], [
+    additions = [[(made[one.of][k], one.share) for one in shares] for k in range(len(folds))]
+    return [one.without_fits() for one in shares], [
         blended(*one) for one in zip(fits, additions, folds, strict=True)
     ]
 
 
-def _scores(fits: Sequence[Fitted], settings: Settings) -> FloatArray:
-    return np.concatenate([one.held_out_scores(settings.sharpness) for one in fits])
-
-
-def _worth_reading(other: Other, chosen: Chosen, settings: Settings) -> float:
-    """The share of the loss that an addition has to gain for what it adds to read."""
-    added, winner = other.measured.candidate, chosen.candidate
-    adds_to_read = added.n_pairs > winner.n_pairs or added.lift == "spline" != winner.lift
-    return WORTH_IT[settings.preset] * adds_to_read
-
-
-def _best_addition(
-    S: FloatArray,
-    scores: dict[Other, FloatArray],
-    worth_it: dict[Other, float],
-    y: IntArray,
-    weight: FloatArray,
-    settings: Settings,
-) -> Share | None:
-    """The share with the smallest loss of those that are clearly better than none."""
-    _, without = losses_of(S, y, weight, settings)
-    before = float(np.average(without, weights=weight))
-    best, found = before, None
-    for other, added in scores.items():
-        for share in SHARES_OF_OTHERS:
-            _, losses = losses_of(S + share * added, y, weight, settings)
-            loss = float(np.average(losses, weights=weight))
-            gain = excess_of(without, losses, weight)
-            if loss < best and not gain.is_within(ERRORS_TO_DROP, worth_it[other] * before):
-                best, found = loss, Share(other, share)
-    return found
-
-
 def _fits_of_others(
-    chosen: Chosen, folds: Sequence[Fold], settings: Settings
-) -> Iterator[tuple[Other, list[tuple[Fitted, FloatArray]]]]:
+    chosen: Chosen, folds: list[Fold], settings: Settings
+) -> Iterator[tuple[Other, list[Fitted], FloatArray]]:
     """The other models on the folds of the winner, each with its scores: as they were compared with
     it there. The linear model is trained again where it was not, which costs little."""
     for other in chosen.others:
-        if [fold for fold, _ in other.fits] == list(folds):
-            yield other, [_scored(one.with_rows_of(fold), settings) for fold, one in other.fits]
+        if other.kept is not None and other.kept.folds == folds:
+            yield other, other.kept.fits, other.kept.scores
         elif other.measured.candidate.lift == "linear":
-            yield other, [_trained_again(other, fold, settings) for fold in folds]
-
-
-def _scored(fitted: Fitted, settings: Settings) -> tuple[Fitted, FloatArray]:
-    """A fit without its rows, which are wide under a linear lift, and its validation scores."""
-    return fitted.without_rows(), fitted.held_out_scores(settings.sharpness)
+            again = [_trained_again(other, fold, settings) for fold in folds]
+            yield other, [one for one, _ in again], np.concatenate([S for _, S in again])
 
 
 def _trained_again(other: Other, fold: Fold, settings: Settings) -> tuple[Fitted, FloatArray]:
-    found = _scored(train_other(other, fold, settings, "choose"), settings)
+    """A fit without its rows, which are wide under a linear lift, and its validation scores."""
+    fitted = train_other(other, fold, settings, "choose")
     fold.forget()
-    return found
+    return fitted.without_rows(), fitted.held_out_scores(settings.sharpness)
 
 
 def train_other(other: Other, fold: Fold, settings: Settings, phase: str) -> Fitted:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from geomix.search.candidates import Candidate
 from geomix.search.constants import STARTS
 from geomix.search.cost import budget_for, most_final_iterations, most_members, operations
 from geomix.search.families import racing
-from geomix.search.folds import Fitted, Fold, Watch
-from geomix.search.race import Outcome, Runner, run_race
+from geomix.search.folds import Watch
+from geomix.search.race import Outcome, Runner, run_race, set_verdicts
+from geomix.search.shares import Other
 from geomix.search.splits import Folds, Rungs, Task
-from geomix.search.trials import Measured
+from geomix.search.trials import KeptFits, Measured
+from geomix.search.winner import others_than, with_others_added
 from geomix.table.row_views import is_dense
 from geomix.training.choice import Choice, FamilyResult
 from geomix.training.deadline import Deadline
 from geomix.training.history import Log
-
-
-@dataclass(frozen=True, eq=False)
-class Other:
-    """A model of one plane per class that raced and did not win, and its fits of the last
-    comparison, each with its fold, where they were kept."""
-
-    family: str
-    measured: Measured
-    fits: Sequence[tuple[Fold, Fitted]]
 
 
 @dataclass(frozen=True)
@@ -36,8 +28,8 @@ class Chosen:
     n_iter : iterations of the final training, None for the settings';  n_rows : training rows that
     the penalty is for;  operations : of one training;  is_measured : False where nothing could be
     held out;  n_starts : random starts of the final training;  n_members : of an ensemble, 1 for a
-    single model;  fits : of the last comparison, each with its fold, where they were kept;
-    others : the best models of one plane per class of the other families.
+    single model;  kept : its fits of the last comparison, where they were kept;  others : the best
+    models of one plane per class of the other families.
     """
 
     candidate: Candidate
@@ -48,12 +40,12 @@ class Chosen:
     is_measured: bool = True
     n_starts: int = 1
     n_members: int = 1
-    fits: Sequence[tuple[Fold, Fitted]] = ()
+    kept: KeptFits | None = None
     others: Sequence[Other] = ()
 
     def without_fits(self) -> Chosen:
         """What the final training needs."""
-        return replace(self, fits=(), others=())
+        return replace(self, kept=None, others=())
 
     def for_rows(self, n_rows: int) -> Candidate:
         """The candidate with the same prior beside ``n_rows`` training rows."""
@@ -74,6 +66,8 @@ def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | Non
     outcome = run_race(
         rungs, settings, watch, lifts, budget_for(settings, folds, len(rungs)), deadline
     )
+    outcome = with_others_added(outcome, folds)
+    set_verdicts(outcome)
     _record(outcome, log)
     return _chosen(outcome, folds, log)
 
@@ -109,18 +103,9 @@ def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
         cost,
         n_starts=n_starts,
         n_members=n_members,
-        fits=outcome.fits.get(winner, ()),
-        others=list(_others(outcome)),
+        kept=outcome.fits.get(winner),
+        others=others_than(outcome.won, outcome),
     )
-
-
-def _others(outcome: Outcome) -> Iterator[Other]:
-    for runner in outcome.runners:
-        one = runner.best
-        if one is None or one is outcome.winner:
-            continue
-        if one.candidate.n_planes == 1 and one.candidate.lift != "fourier":
-            yield Other(runner.family.name, one, outcome.fits.get(one, ()))
 
 
 def _lifts(task: Task, log: Log) -> tuple[str, ...]:
@@ -158,7 +143,11 @@ def _record(outcome: Outcome, log: Log) -> None:
         )
         for tried in outcome.trials
     )
-    results = tuple(map(_result, (one for one in outcome.runners if one.best is not None)))
+    results = tuple(
+        _result(one, (outcome.blended if one is outcome.won else None) or one.best)
+        for one in outcome.runners
+        if one.best is not None
+    )
     log.choice = Choice(results, outcome.ended)
     log.notes.extend(
         f"Not tried: {one.family.name}, {one.verdict}."
@@ -167,9 +156,7 @@ def _record(outcome: Outcome, log: Log) -> None:
     )
 
 
-def _result(runner: Runner) -> FamilyResult:
-    best = runner.best
-    assert best is not None
+def _result(runner: Runner, best: Measured) -> FamilyResult:
     return FamilyResult(
         runner.family.name,
         best.loss,

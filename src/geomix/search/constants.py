@@ -130,19 +130,22 @@ FACTORS = {"gamma": Axis(1.0, 1 / 16, 64.0), "pair penalty": Axis(1.0, 1 / 16, 6
 # Share of the penalty that is taken off the mean plane of a class, so that planes shrink to it.
 SHRINKAGE = 0.9
 
-# --- finishing a readable model ---
+# --- finishing a model ---
 
 
 class Calm(NamedTuple):
-    """Changes of direction of a curve that may be removed (log-odds), and what that may cost."""
+    """Changes of direction of a curve that may be removed (log-odds), and the share of the loss
+    that this may cost, by preset."""
 
     tolerances: tuple[float, ...]
-    price: float
+    price: dict[str, float]
 
 
 # The largest tolerance whose validation loss is within 0.1 % of the smallest: people read the
-# curves, and calm ones are better on new rows too.
-CALM = Calm((0.02, 0.05, 0.1, 0.2, 0.3, 0.5), 0.001)
+# curves, and calm ones are better on new rows too. Nothing may be paid for what is not read.
+CALM = Calm(
+    (0.02, 0.05, 0.1, 0.2, 0.3, 0.5), price={"readable": 0.001, "accurate": 0.0, "fast": 0.001}
+)
 
 # How many times the plane of another model may be added to the planes of the winner. More than
 # none only where that is better by ``ERRORS_TO_DROP`` standard errors.

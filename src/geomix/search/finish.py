@@ -1,11 +1,12 @@
 """From trained planes to those of the model: spare planes go, curves are calmed, T is fitted.
 
-Readable models lose the planes that a class does not need (``training/spare_planes.py``), get a
-share of other models of the race (``search/blend.py``) and lose the small changes of direction of
-their curves (``training/calm_curves.py``). How calm, how much of the other models, and the
-temperature, are decided on validation rows: by the fits of the winner at the end of the race where
-they were kept. Otherwise the winner is trained once more on five folds, or on the
-last rung of the race where that would take too long.
+Models get a share of other models of the race (``search/blend.py``) and lose the small changes of
+direction of their curves (``training/calm_curves.py``); those to be read also lose the planes that
+a class does not need (``training/spare_planes.py``). How calm, how much of the other models, and
+the temperature, are decided on validation rows: by the fits of the winner at the end of the race
+where they were kept. Otherwise the winner is trained once more on five folds, or on the last rung
+of the race where that would take too long. The members of an ensemble get shares too, and their
+temperature from the rows held out of each.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from geomix.core import kernel
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes, ensemble
-from geomix.search.blend import Share, blended, choose_shares, penalty_of_blend, train_other
+from geomix.search.blend import blended, choose_shares, penalty_of_blend, train_other
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen
 from geomix.search.constants import CALM
 from geomix.search.folds import Fitted, Fold, Watch, pooled, train_further, train_on_fold
 from geomix.search.parallel import in_order, n_threads
+from geomix.search.shares import Share
 from geomix.search.splits import Folds
 from geomix.training.calm_curves import calmed, calmed_at, knot_masses
 from geomix.training.history import Log
@@ -37,9 +39,10 @@ from geomix.training.state import TrainingState
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The trained members of a model (mostly one), and the rows held out of each."""
+    """The trained members of a model (mostly one), their folds, and the rows held out of each."""
 
     fits: list[Fitted]
+    folds: list[Fold]
     held_out: list[IntArray]
 
     @property
@@ -59,10 +62,9 @@ class Finish:
 def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     """Temperature, calmness and the shares of other models, before the final training."""
     settings = folds.task.settings
-    is_read = is_to_be_read(chosen.candidate.lift, settings)
-    # Rows held out of an ensemble's members, or of the final training, set the temperature later.
-    is_later = chosen.n_members > 1 or folds.task.holds_out_for_calibration
-    if not chosen.is_measured or (is_later and not is_read):
+    # Rows held out of the final training set the temperature later.
+    is_later = folds.task.holds_out_for_calibration
+    if not chosen.is_measured or (is_later and chosen.candidate.lift != "spline"):
         return Finish(chosen.temperature)
     checked = _checked_fits(chosen, folds, watch)
     if not checked:
@@ -73,7 +75,7 @@ def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     S = [one.held_out_scores(settings.sharpness) for one in fits]
     plain = _calibrated(S, 0.0, y, weight, settings)
     found = plain[0]
-    if is_to_be_read(fits[0].features.feature_map.lift.kind, settings):
+    if chosen.n_members == 1 and fits[0].features.feature_map.lift.kind == "spline":
         found = _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
     return replace(found, shares=shares)
 
@@ -85,8 +87,10 @@ def _monotone_columns(folds: Folds) -> frozenset[int]:
 def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[tuple[Fold, Fitted]]:
     """The winner as it would be finished, trained without the rows that validate it."""
     settings = folds.task.settings
-    kept = chosen.fits
+    kept = [] if chosen.kept is None else list(zip(*chosen.kept[:2], strict=True))
     if len(kept) < folds.n_to_check(chosen.operations) or not folds.task.refit:
+        if chosen.n_members > 1:
+            return []
         check = folds.to_check(chosen.operations)
         threads = 1 if watch else n_threads(settings.n_jobs)
 
@@ -101,11 +105,6 @@ def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[tup
     ]
 
 
-def is_to_be_read(lift: str, settings: Settings) -> bool:
-    """Whether a model has curves for people: under every preset but "accurate"."""
-    return settings.preset != "accurate" and lift == "spline"
-
-
 def _calmest(
     fits: list[Fitted],
     plain: tuple[Finish, float],
@@ -114,14 +113,14 @@ def _calmest(
     settings: Settings,
     left_out: frozenset[int],
 ) -> Finish:
-    """The largest tolerance whose validation loss is within ``CALM.price`` of the smallest one."""
+    """The largest tolerance whose validation loss is within the price of the smallest one."""
     masses = [list(knot_masses(one.train, left_out)) for one in fits]
     tried = [plain]
     for tolerance in CALM.tolerances:
         S = [_calm_scores(*one, tolerance, settings) for one in zip(fits, masses, strict=True)]
         tried.append(_calibrated(S, tolerance, y, weight, settings))
-    best = min(loss for _, loss in tried)
-    return [found for found, loss in tried if loss <= (1.0 + CALM.price) * best][-1]
+    most = (1.0 + CALM.price[settings.preset]) * min(loss for _, loss in tried)
+    return [found for found, loss in tried if loss <= most][-1]
 
 
 def _calibrated(
@@ -159,20 +158,18 @@ def finish(
 ) -> Finished:
     """The end of the final training, as it was decided before."""
     settings = folds.task.settings
-    fitted = members.fits[0]
+    log.notes.extend(one.note for one in decided.shares)
     if members.is_ensemble:
-        planes = ensemble([one.features.expanded(one.trained.planes) for one in members.fits])
-        temperature = _temperature_of_members(members, settings) if settings.calibrate else 1.0
-        return Finished(fitted.features.feature_map, planes, temperature, state)
+        return _finished_ensemble(members, state, decided, settings)
+    fitted = members.fits[0]
     if settings.preset != "accurate":
         fitted = _pruned(fitted, chosen.candidate, folds.final, settings, "fit")
         gone = members.fits[0].trained.planes.n_planes - fitted.trained.planes.n_planes
         if gone:
             log.notes.append(f"{gone} planes were removed: idle, or copies of another plane.")
     if decided.shares:
-        before, fitted = fitted, _blended(fitted, decided.shares, folds)
+        before, fitted = fitted, _blended(fitted, decided.shares, folds.final, settings)
         state = penalty_of_blend(state, before, fitted, decided.shares)
-        log.notes.extend(one.note for one in decided.shares)
     planes = fitted.features.expanded(fitted.trained.planes)
     if decided.tolerance > 0.0:
         planes = calmed(planes, fitted.train, decided.tolerance, _monotone_columns(folds))
@@ -187,10 +184,24 @@ def finish(
     return Finished(fitted.features.feature_map, planes, temperature, state)
 
 
-def _blended(fitted: Fitted, shares: Sequence[Share], folds: Folds) -> Fitted:
-    settings, final = folds.task.settings, folds.final
-    others = [(train_other(one.of, final, settings, "fit"), one.share) for one in shares]
-    return blended(fitted, others, final)
+def _finished_ensemble(
+    members: Members, state: TrainingState, decided: Finish, settings: Settings
+) -> Finished:
+    """Every member with a share of the other models, trained on the rows of that member."""
+    fits = members.fits
+    if decided.shares:
+        pairs = zip(fits, members.folds, strict=True)
+        fits = [_blended(one, decided.shares, fold, settings) for one, fold in pairs]
+        state = penalty_of_blend(state, members.fits[0], fits[0], decided.shares)
+        members = replace(members, fits=fits)
+    planes = ensemble([one.features.expanded(one.trained.planes) for one in fits])
+    temperature = _temperature_of_members(members, settings) if settings.calibrate else 1.0
+    return Finished(fits[0].features.feature_map, planes, temperature, state)
+
+
+def _blended(fitted: Fitted, shares: Sequence[Share], fold: Fold, settings: Settings) -> Fitted:
+    others = [(train_other(one.of, fold, settings, "fit"), one.share) for one in shares]
+    return blended(fitted, others, fold)
 
 
 def _pruned(

@@ -64,7 +64,10 @@ def fit_model(
         chosen = chosen.without_fits()
         folds.forget_finals()
         task.give_back_memory()
-        members, state = _train_members(folds, chosen, log, watch, deadline, order)
+        needs_pairs = any(one.of.measured.n_pairs for one in decided.shares)
+        members, state = _train_members(
+            folds, chosen, log, watch, deadline, order, needs_pairs=needs_pairs
+        )
         task.give_back_memory()
         feature_map, planes, temperature, state = finish(
             members, state, chosen, decided, folds, log
@@ -125,11 +128,14 @@ def _train_members(
     watch: Watch | None,
     deadline: Deadline | None,
     order: IntArray,
+    *,
+    needs_pairs: bool,
 ) -> tuple[Members, TrainingState]:
-    """The final training: one model on all rows, or the members of an ensemble."""
+    """The final training: one model on all rows, or the members of an ensemble. needs_pairs : for
+    models that are added to them."""
     final, settings = folds.final, folds.task.settings
     held_out = folds.members(chosen.n_members)
-    known = final.pairs if chosen.candidate.n_pairs else None
+    known = final.pairs if chosen.candidate.n_pairs or needs_pairs else None
     parts = [Fold(final.preparation, train, known_pairs=known) for train, _ in held_out]
     fits: list[Fitted] = []
     until = watch_until(deadline, None)
@@ -153,7 +159,8 @@ def _train_members(
         log.notes.append(
             f"{len(final.valid)} rows were held out of the final training and set the temperature."
         )
-    return Members(fits, [rows for _, rows in held_out[: len(fits)]]), state
+    n_made = len(fits)
+    return Members(fits, parts[:n_made], [rows for _, rows in held_out[:n_made]]), state
 
 
 def watch_until(deadline: Deadline | None, watch: Watch | None) -> Watch | None:

@@ -29,10 +29,10 @@ from geomix.search.constants import (
 )
 from geomix.search.cost import Budget, operations
 from geomix.search.families import Family, racing
-from geomix.search.folds import Fitted, Fold, Watch
+from geomix.search.folds import Fold, Watch
 from geomix.search.parallel import SMALLEST_WORK, n_threads
 from geomix.search.splits import Rungs
-from geomix.search.trials import Excess, Measured, measure, paired
+from geomix.search.trials import Excess, KeptFits, Measured, measure, paired
 from geomix.training.deadline import Deadline
 from geomix.training.settings import Settings
 
@@ -63,17 +63,25 @@ class Tried:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The winner, the best of every family, every trial in order, and why the race ended.
+    """Who won, the best of every family, every trial in order, and why the race ended.
 
-    fits : of the best of each family, each with its fold, where they were kept.
+    finalists : the families that were compared last;  fits : of the best of each family, where they
+    were kept;  blended : the winner with the other models that it would get (``winner.py``), None
+    where that was not measured.
     """
 
-    winner: Measured
-    family: str
+    won: Runner
+    finalists: list[Runner]
     runners: list[Runner]
     trials: list[Tried]
     ended: str = ""
-    fits: dict[Measured, list[tuple[Fold, Fitted]]] = field(default_factory=dict)
+    fits: dict[Measured, KeptFits] = field(default_factory=dict)
+    blended: Measured | None = None
+
+    @property
+    def winner(self) -> Measured:
+        assert self.won.best is not None
+        return self.won.best
 
 
 class RaceIsOver(Exception):
@@ -94,7 +102,7 @@ class Race:
     rung: int = 0
     folds: list[Fold] = field(default_factory=list)
     known: dict[Candidate, Measured] = field(default_factory=dict)
-    fits: dict[Measured, list[tuple[Fold, Fitted]]] = field(default_factory=dict)
+    fits: dict[Measured, KeptFits] = field(default_factory=dict)
 
     @property
     def is_last_rung(self) -> bool:
@@ -309,7 +317,7 @@ class Race:
                 self._end_if_over()
                 if not self.budget.allows(cost):
                     return None
-            found, fits = measure(
+            found, kept = measure(
                 candidate,
                 self.folds,
                 self.settings,
@@ -318,23 +326,24 @@ class Race:
                 is_last_rung=self.is_last_rung,
                 threads=self._threads(cost / len(self.folds)),
             )
-            n_done = sum(one.trained.n_done for one in fits)
+            n_done = sum(one.trained.n_done for one in kept.fits)
             self.budget.spend(operations(candidate, self.folds[:1], n_done))
             self.known[candidate] = found
             self.trials.append(Tried(runner.family.name, self.rung, found))
-            self._keep(found, fits)
+            self._keep(found, kept)
         return self.known[candidate]
 
     def _threads(self, cost: float) -> int:
         """Folds to train side by side, where one of them costs this many operations."""
         return n_threads(self.settings.n_jobs) if cost >= SMALLEST_WORK else 1
 
-    def _keep(self, found: Measured, fits: list[Fitted]) -> None:
+    def _keep(self, found: Measured, made: KeptFits) -> None:
         """Keep the fits of the best of each family, and of what was just measured on all folds."""
         bests = {runner.best for runner in self.runners}
         self.fits = {one: kept for one, kept in self.fits.items() if one in bests}
-        if self.is_last_rung and len(fits) == len(self.folds) and all(one.is_small for one in fits):
-            self.fits[found] = list(zip(self.folds, fits, strict=True))
+        is_whole = self.is_last_rung and len(made.fits) == len(self.folds)
+        if is_whole and all(one.is_small for one in made.fits):
+            self.fits[found] = made
 
     def _told(self, runner: Runner) -> Watch | None:
         """The watch, whose records name the family and the share of the race that is done."""
@@ -412,11 +421,16 @@ def _outcome(race: Race, ended: str) -> Outcome:
     bests = [runner.best for runner in finalists if runner.best is not None]
     winner = simplest_level_with_best(bests, WORTH_IT[race.settings.preset])
     won = next(runner for runner in finalists if runner.best is winner)
-    won.verdict = "chosen"
-    for runner in finalists:
+    return Outcome(won, finalists, race.runners, race.trials, ended, race.fits)
+
+
+def set_verdicts(outcome: Outcome) -> None:
+    """Who was chosen, and how far the others are behind what is returned."""
+    returned = outcome.blended or outcome.winner
+    for runner in outcome.finalists:
         if runner.best is not None and runner.verdict in ("", OVER_BUDGET):
-            runner.verdict = _distance(paired(runner.best, winner))
-    return Outcome(winner, won.family.name, race.runners, race.trials, ended, race.fits)
+            runner.verdict = _distance(paired(runner.best, returned))
+    outcome.won.verdict = "chosen"
 
 
 def _distance(excess: Excess) -> str:

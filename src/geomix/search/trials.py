@@ -82,6 +82,14 @@ class Measured:
         )
 
 
+class KeptFits(NamedTuple):
+    """The fits of a trial, one for each fold, and the class scores of all validation rows."""
+
+    folds: list[Fold]
+    fits: list[Fitted]
+    scores: FloatArray
+
+
 def measure(
     candidate: Candidate,
     folds: list[Fold],
@@ -91,12 +99,12 @@ def measure(
     *,
     is_last_rung: bool,
     threads: int = 1,
-) -> tuple[Measured, list[Fitted]]:
+) -> tuple[Measured, KeptFits]:
     """Train on every fold and validate; stop after some folds where a rival is clearly better.
 
     The rows of the folds that were not trained then count as the rival's, plus the mean excess.
-    The trained planes come along. rivals : the best of all, and the candidate that this one is a
-    step from;  threads : folds that are trained side by side.
+    The fits that were made come along. rivals : the best of all, and the candidate that this one
+    is a step from;  threads : folds that are trained side by side.
     """
     limit = most_iterations(candidate, settings, is_last_rung=is_last_rung)
     y, weight = pooled(folds)
@@ -122,7 +130,7 @@ def measure(
     trained.close()
     accuracy = float(np.average(S.argmax(axis=1) == y[:n], weights=weight[:n]))
     found = _measured(candidate, fits, losses, weight, accuracy, temperature, folds[0], limit)
-    return replace(found, n_measured=n), fits
+    return replace(found, n_measured=n), KeptFits(folds, fits, S)
 
 
 def _is_behind(losses: FloatArray, rival: Measured, weight: FloatArray) -> bool:
@@ -183,6 +191,10 @@ class Excess(NamedTuple):
     def is_within(self, n_errors: float, margin: float) -> bool:
         """Whether the difference is at most ``n_errors`` standard errors plus a margin."""
         return self.mean <= n_errors * self.error + margin
+
+    def is_clear(self, margin: float) -> bool:
+        """Whether the difference is both more than noise and more than a margin."""
+        return self.mean > max(ERRORS_TO_DROP * self.error, margin)
 
 
 def paired(one: Measured, other: Measured) -> Excess:

@@ -1,0 +1,108 @@
+"""The winner of a race once more: families as they would be returned, with other models added.
+
+Several planes that lost to one plane can be far better than both with that one plane added to them
+(``shares.py``): the curves of one model, and regions around which they are raised or lowered. A
+family of several planes takes the first place if, with what it would get, its validation loss is
+lower than that of the winner with what *it* would get: by ``ERRORS_TO_DROP`` standard errors of
+the paired difference, and by what more to read has to be worth (``WORTH_IT``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geomix.search.constants import WORTH_IT
+from geomix.search.folds import Fold, pooled
+from geomix.search.race import Outcome, Runner
+from geomix.search.shares import Other, best_shares, worth_reading
+from geomix.search.splits import Folds
+from geomix.search.trials import Measured, losses_of, paired
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A family, and its best candidate with the other models that it would get."""
+
+    runner: Runner
+    blended: Measured
+
+
+def others_than(runner: Runner, outcome: Outcome) -> list[Other]:
+    """The best models of one plane per class of the other families."""
+    return [
+        Other(one.family.name, one.best, outcome.fits.get(one.best))
+        for one in outcome.runners
+        if one is not runner and one.best is not None and _can_be_added(one.best)
+    ]
+
+
+def _can_be_added(measured: Measured) -> bool:
+    return measured.candidate.n_planes == 1 and measured.candidate.lift != "fourier"
+
+
+def with_others_added(outcome: Outcome, folds: Folds) -> Outcome:
+    """The outcome with the best family of several planes as the winner, where that is clearly
+    better; and what the winner reaches with the other models that it would get."""
+    if outcome.winner not in outcome.fits or not folds.task.settings.calibrate:
+        return outcome
+    trained = outcome.fits[outcome.winner].folds
+    won = _entry(outcome.won, outcome, folds)
+    rivals = [_entry(one, outcome, folds) for one in _rivals(outcome, trained)]
+    better = [one for one in rivals if _is_clearly_better(one, won, folds)]
+    best = min(better, key=lambda one: one.blended.loss, default=won)
+    return replace(outcome, won=best.runner, blended=best.blended)
+
+
+def _rivals(outcome: Outcome, trained: Sequence[Fold]) -> Iterator[Runner]:
+    """Families of several planes that were measured on the folds of the winner."""
+    for one in outcome.runners:
+        kept = None if one.best is None else outcome.fits.get(one.best)
+        if one is outcome.won or one.best is None or kept is None or kept.folds != trained:
+            continue
+        if one.best.candidate.n_planes != 1 and one.best.candidate.lift != "fourier":
+            yield one
+
+
+def _is_clearly_better(one: Entry, won: Entry, folds: Folds) -> bool:
+    gain = paired(won.blended, one.blended)
+    worth_it = WORTH_IT[folds.task.settings.preset] * won.blended.loss
+    return gain.is_clear(worth_it)
+
+
+def _entry(runner: Runner, outcome: Outcome, folds: Folds) -> Entry:
+    """The best of a family with other models added; alone where its lift allows no addition."""
+    settings, best = folds.task.settings, runner.best
+    assert best is not None
+    kept = outcome.fits[best]
+    others = [
+        one
+        for one in others_than(runner, outcome)
+        if one.kept is not None and one.kept.folds == kept.folds
+    ]
+    if best.candidate.lift == "fourier" or not others:
+        return Entry(runner, best)
+    is_ensemble = folds.n_members(best.candidate) > 1
+    worth_it = {
+        one: worth_reading(one, best.candidate, settings, is_ensemble=is_ensemble) for one in others
+    }
+    scores = {one: one.kept.scores for one in others if one.kept is not None}
+    y, weight = pooled(kept.folds)
+    shares, S = best_shares(kept.scores, scores, worth_it, y, weight, settings)
+    if not shares:
+        return Entry(runner, best)
+    temperature, losses = losses_of(S, y, weight, settings)
+    added = [one.of.measured for one in shares]
+    return Entry(
+        runner,
+        replace(
+            best,
+            row_losses=losses,
+            accuracy=float(np.average(S.argmax(axis=1) == y, weights=weight)),
+            temperature=temperature,
+            n_numbers=best.n_numbers + sum(one.n_numbers for one in added),
+            n_pairs=max(best.n_pairs, *(one.n_pairs for one in added)),
+        ),
+    )
