@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 
 import geomix
 from geomix import GeometricMixtureClassifier
-from geomix.search import blend
+from geomix.search.trials import Excess
 
 
 def bent_and_split(n_rows, seed):
@@ -20,12 +20,16 @@ def bent_and_split(n_rows, seed):
     return X, (3.0 * union + curves > 0.5 * rng.logistic(size=n_rows)).astype(int)
 
 
+def every_gain(excess, margin):
+    return excess.mean > 0.0
+
+
 @pytest.fixture(scope="module")
 def blended():
     """A model to which others were added, and the same fit without them."""
     X, y = bent_and_split(300, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blend, "ERRORS_TO_DROP", -np.inf)  # every gain is taken
+        patch.setattr(Excess, "is_clear", every_gain)
         clf = GeometricMixtureClassifier(random_state=0).fit(X, y)
     plain = GeometricMixtureClassifier(random_state=0).fit(X, y)
     return clf, plain
@@ -68,3 +72,16 @@ def test_nothing_is_added_where_the_winner_is_alone():
     X, y = bent_and_split(300, 1)
     clf = GeometricMixtureClassifier(1, lift="spline", max_interactions=0, random_state=0)
     assert not added(clf.fit(X, y))
+
+
+def test_every_member_of_an_ensemble_gets_what_is_added(monkeypatch, tmp_path):
+    monkeypatch.setattr(Excess, "is_clear", every_gain)
+    X, y = bent_and_split(300, 1)
+    clf = GeometricMixtureClassifier(
+        lift=("linear", "spline"), preset="accurate", n_members=3, random_state=0
+    ).fit(X, y)
+    assert added(clf)
+    assert clf.model_.planes.n_members == 3
+    clf.save(tmp_path / "model.json")
+    loaded = geomix.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))

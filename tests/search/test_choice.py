@@ -644,8 +644,8 @@ def stand_in_trial(monkeypatch, rng, step_loss):
     monkeypatch.setattr(trials, "train_on_folds", lambda *_: (fitted for _ in range(5)))
     candidate, settings = Candidate("linear", 1e-3), replace(Settings(), calibrate=False)
     before = Measured(candidate, 2, 6, np.full(500, 0.2), np.ones(500), 0.9, 1.0, 400, 10)
-    found, fits = trials.measure(candidate, [fold] * 5, settings, None, [before], is_last_rung=True)
-    return found, len(fits)
+    found, kept = trials.measure(candidate, [fold] * 5, settings, None, [before], is_last_rung=True)
+    return found, len(kept.fits)
 
 
 def test_a_step_that_is_clearly_worse_is_not_trained_on_every_fold(monkeypatch, rng):

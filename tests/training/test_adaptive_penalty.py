@@ -13,7 +13,7 @@ from geomix import GeometricMixtureClassifier, Recipe, estimator
 from geomix.core.objective import batch_terms, usage_penalty
 from geomix.core.planes import Planes, class_starts
 from geomix.core.spline import fit_spline
-from geomix.search import splits, trials
+from geomix.search import finish, splits, trials
 from geomix.search.folds import ITERATIONS_OF_FIRST_PLANES
 from geomix.training.adaptive_penalty import (
     SMALLEST_STRENGTH,
@@ -24,7 +24,6 @@ from geomix.training.adaptive_penalty import (
 )
 from geomix.training.rows import Rows
 
-# The preset "accurate" returns planes as they were trained, without calming their curves.
 WEIGHED = {
     "preset": "accurate",
     "adaptive_penalty": True,
@@ -33,6 +32,12 @@ WEIGHED = {
     "shrink_to_mean": 0.0,
     "random_state": 0,
 }
+
+
+@pytest.fixture(autouse=True)
+def as_trained(monkeypatch):
+    """Models keep the curves that training found."""
+    monkeypatch.setattr(finish, "CALM", finish.CALM._replace(tolerances=()))
 
 
 def noisy_table(n_rows, n_noise=60):

@@ -52,8 +52,18 @@ class Chosen:
         return self.candidate.for_rows(n_rows, self.n_rows)
 
 
-def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | None) -> Chosen:
-    """Race the families that the settings leave open; write what was measured to the log."""
+def choose(
+    folds: Folds,
+    log: Log,
+    watch: Watch | None,
+    deadline: Deadline | None,
+    *,
+    adds_others: bool = True,
+) -> Chosen:
+    """Race the families that the settings leave open; write what was measured to the log.
+
+    adds_others : whether the winner will get the planes of other models.
+    """
     task, settings = folds.task, folds.task.settings
     lifts = _lifts(task, log)
     needs_trial = task.refit and (settings.calibrate or settings.early_stopping != "off")
@@ -66,7 +76,8 @@ def choose(folds: Folds, log: Log, watch: Watch | None, deadline: Deadline | Non
     outcome = run_race(
         rungs, settings, watch, lifts, budget_for(settings, folds, len(rungs)), deadline
     )
-    outcome = with_others_added(outcome, folds)
+    if adds_others:
+        outcome = with_others_added(outcome, folds)
     set_verdicts(outcome)
     _record(outcome, log)
     return _chosen(outcome, folds, log)

@@ -5,13 +5,13 @@ direction of their curves (``training/calm_curves.py``); those to be read also l
 a class does not need (``training/spare_planes.py``). How calm, how much of the other models, and
 the temperature, are decided on validation rows: by the fits of the winner at the end of the race
 where they were kept. Otherwise the winner is trained once more on five folds, or on the last rung
-of the race where that would take too long. The members of an ensemble get shares too, and their
-temperature from the rows held out of each.
+of the race where that would take too long. The members of an ensemble are finished in the same way,
+and get their temperature from the rows held out of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -58,6 +58,14 @@ class Finish:
     tolerance: float = 0.0
     shares: Sequence[Share] = ()
 
+    @property
+    def notes(self) -> Iterator[str]:
+        yield from (one.note for one in self.shares)
+        if self.tolerance > 0.0:
+            yield (
+                f"Changes of direction of up to {self.tolerance:g} were removed from the curves."
+            )
+
 
 def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     """Temperature, calmness and the shares of other models, before the final training."""
@@ -75,7 +83,7 @@ def decide(chosen: Chosen, folds: Folds, watch: Watch | None) -> Finish:
     S = [one.held_out_scores(settings.sharpness) for one in fits]
     plain = _calibrated(S, 0.0, y, weight, settings)
     found = plain[0]
-    if chosen.n_members == 1 and fits[0].features.feature_map.lift.kind == "spline":
+    if fits[0].features.feature_map.lift.kind == "spline":
         found = _calmest(fits, plain, y, weight, settings, _monotone_columns(folds))
     return replace(found, shares=shares)
 
@@ -158,9 +166,9 @@ def finish(
 ) -> Finished:
     """The end of the final training, as it was decided before."""
     settings = folds.task.settings
-    log.notes.extend(one.note for one in decided.shares)
+    log.notes.extend(decided.notes)
     if members.is_ensemble:
-        return _finished_ensemble(members, state, decided, settings)
+        return _finished_ensemble(members, state, decided, folds)
     fitted = members.fits[0]
     if settings.preset != "accurate":
         fitted = _pruned(fitted, chosen.candidate, folds.final, settings, "fit")
@@ -170,14 +178,7 @@ def finish(
     if decided.shares:
         before, fitted = fitted, _blended(fitted, decided.shares, folds.final, settings)
         state = penalty_of_blend(state, before, fitted, decided.shares)
-    planes = fitted.features.expanded(fitted.trained.planes)
-    if decided.tolerance > 0.0:
-        planes = calmed(planes, fitted.train, decided.tolerance, _monotone_columns(folds))
-        calm = replace(fitted.trained, planes=fitted.features.working(planes))
-        fitted = replace(fitted, trained=calm)
-        log.notes.append(
-            f"Changes of direction of up to {decided.tolerance:g} were removed from the curves."
-        )
+    fitted, planes = _calm(fitted, decided.tolerance, folds)
     temperature = decided.temperature
     if fitted.valid is not None and settings.calibrate:
         temperature = _temperature(fitted, settings)
@@ -185,18 +186,28 @@ def finish(
 
 
 def _finished_ensemble(
-    members: Members, state: TrainingState, decided: Finish, settings: Settings
+    members: Members, state: TrainingState, decided: Finish, folds: Folds
 ) -> Finished:
     """Every member with a share of the other models, trained on the rows of that member."""
-    fits = members.fits
+    settings, fits = folds.task.settings, members.fits
     if decided.shares:
-        pairs = zip(fits, members.folds, strict=True)
-        fits = [_blended(one, decided.shares, fold, settings) for one, fold in pairs]
-        state = penalty_of_blend(state, members.fits[0], fits[0], decided.shares)
-        members = replace(members, fits=fits)
-    planes = ensemble([one.features.expanded(one.trained.planes) for one in fits])
+        parts = zip(fits, members.folds, strict=True)
+        fits = [_blended(one, decided.shares, fold, settings) for one, fold in parts]
+    calm = [_calm(one, decided.tolerance, folds) for one in fits]
+    members = replace(members, fits=[fitted for fitted, _ in calm])
     temperature = _temperature_of_members(members, settings) if settings.calibrate else 1.0
+    planes = ensemble([planes for _, planes in calm])
     return Finished(fits[0].features.feature_map, planes, temperature, state)
+
+
+def _calm(fitted: Fitted, tolerance: float, folds: Folds) -> tuple[Fitted, Planes]:
+    """A fit without changes of direction up to the tolerance, and its planes over the lift."""
+    planes = fitted.features.expanded(fitted.trained.planes)
+    if tolerance == 0.0:
+        return fitted, planes
+    planes = calmed(planes, fitted.train, tolerance, _monotone_columns(folds))
+    trained = replace(fitted.trained, planes=fitted.features.working(planes))
+    return replace(fitted, trained=trained), planes
 
 
 def _blended(fitted: Fitted, shares: Sequence[Share], fold: Fold, settings: Settings) -> Fitted:

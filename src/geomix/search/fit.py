@@ -108,10 +108,15 @@ def _in_label_order(trained: Trained, order: IntArray) -> Trained:
 
 
 def _searched(
-    task: Task, log: Log, watch: Watch | None, deadline: Deadline | None
+    task: Task,
+    log: Log,
+    watch: Watch | None,
+    deadline: Deadline | None,
+    *,
+    adds_others: bool = True,
 ) -> tuple[Folds, Chosen]:
     folds = Folds(task, splits_of(task, log))
-    return folds, choose(folds, log, watch, deadline)
+    return folds, choose(folds, log, watch, deadline, adds_others=adds_others)
 
 
 def _note_fewer_planes(planes: Planes, wanted: IntArray | None, classes: Any, log: Log) -> None:
@@ -195,7 +200,7 @@ def fit_sample(
     task: Task, log: Log, *, watch: Watch | None = None, deadline: Deadline | None = None
 ) -> SampleFit:
     """Choose lift, planes and penalty on the sample of a task, and train the winner there."""
-    folds, chosen = _searched(task, log, watch, deadline)
+    folds, chosen = _searched(task, log, watch, deadline, adds_others=False)
     fitted = train_on_fold(
         chosen.candidate, folds.final, task.settings, watch, "choose", chosen.n_iter
     )
