@@ -1,12 +1,14 @@
 """``DaskGeometricMixtureClassifier``: a fit over Dask arrays and data frames.
 
-The solver runs on the client. Every pass is one task per partition, which gives that
-partition's sums (``objective.BatchTerms``), and a tree of tasks that add them in a fixed order.
+The solver runs on the client. Every pass gives the sums of each partition
+(``objective.BatchTerms``), which are added in a tree of fixed order. Partitions are spread evenly
+over the workers, and one task takes those of a thread. Where planes or partitions are many, each
+partition has a task, and so has each node of the tree.
 Tasks keep nothing between passes and partitions can be made again from what made them, so a
 worker that dies changes no bit of the model: what it held is made anew elsewhere.
 
-Parameters travel as an argument of one small task per pass, on which all others depend:
-positional, and known to the scheduler, unlike scattered data.
+Many planes travel as an argument of one small task per pass, on which all others depend: known to
+the scheduler, unlike scattered data.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import contextlib
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.part_reader import PartReader, StoredRows
+from geomix.out_of_core.sampling import likely_bar
 from geomix.out_of_core.survey import RowPart, Survey, survey_part, with_factors
 from geomix.search.assembly import FitResult
 
@@ -41,8 +45,12 @@ except ImportError as error:
 
 __all__ = ["ClusterError", "DaskGeometricMixtureClassifier"]
 
-# One task adds the sums of this many partitions.
+# A node of the tree adds the sums of this many partitions.
 BRANCHES = 16
+# Up to this many bytes, the client sends the planes to every worker and adds the sums of all
+# partitions itself. More would wait for its network; each step through the scheduler takes as long
+# as 50,000 rows.
+MOST_BYTES = 4_000_000
 LOOK_EVERY = 1.0  # seconds between checks for workers
 
 
@@ -219,14 +227,22 @@ def _surveyed(
     seed: int,
     categorical_features: Any,
     factor_of: Mapping[Any, float] | None,
+    bar: Any,
 ) -> Survey:
     with kernel.one_thread():
-        return survey_part(with_factors(part, factor_of), offset, seed, categorical_features)
+        weighted = with_factors(part, factor_of)
+        return survey_part(weighted, offset, seed, categorical_features, bar)
 
 
 def _stored(reader: PartReader, part: RowPart) -> StoredRows:
     with kernel.one_thread():
         return reader.stored(part)
+
+
+def _terms_of_each(
+    reader: PartReader, at: tuple[Any, ...], *partitions: StoredRows
+) -> list[BatchTerms | None]:
+    return [_terms(reader, rows, at) for rows in partitions]
 
 
 def _terms(reader: PartReader, rows: StoredRows, at: tuple[Any, ...]) -> BatchTerms | None:
@@ -241,6 +257,13 @@ def _terms(reader: PartReader, rows: StoredRows, at: tuple[Any, ...]) -> BatchTe
 def _added(*parts: Any) -> Any:
     there = [part for part in parts if part is not None]
     return tree_sum(there) if there else None
+
+
+def tree_of(nodes: Sequence[Any], added: Callable[..., Any]) -> Any:
+    """The root of a tree whose shape the number of nodes decides."""
+    while len(nodes) > 1 or not nodes:
+        nodes = [added(*nodes[i : i + BRANCHES]) for i in range(0, len(nodes), BRANCHES)]
+    return nodes[0]
 
 
 def _answered(X: Any, answer: Callable[..., Any], model: GeometricMixture) -> Any:
@@ -304,17 +327,31 @@ class _Cluster:
         futures = self.client.map(function, *map(list, columns), pure=False)
         return self._remember(futures)
 
-    def task(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self._remember([self.client.submit(function, *arguments, pure=False)])[0]
+    def task(
+        self, function: Callable[..., Any], *arguments: Any, preferred: str | None = None
+    ) -> Any:
+        """preferred : the worker that runs the task while it is there."""
+        place = {} if preferred is None else {"workers": preferred, "allow_other_workers": True}
+        return self._remember([self.client.submit(function, *arguments, pure=False, **place)])[0]
 
     def added(self, futures: Sequence[Any]) -> Any:
-        """The sum of what the futures will hold, in a tree whose shape their number decides."""
-        while len(futures) > 1 or not futures:
-            futures = [
-                self.task(_added, *futures[i : i + BRANCHES])
-                for i in range(0, len(futures), BRANCHES)
-            ]
-        return futures[0]
+        """The sum of what the futures will hold."""
+        return tree_of(futures, lambda *some: self.task(_added, *some))
+
+    def threads(self) -> dict[str, int]:
+        """How many threads each worker has."""
+        return dict(self._asked(self.client.nthreads))
+
+    def holders(self, futures: Sequence[Any]) -> list[Sequence[str]]:
+        """The workers that hold what each future stands for."""
+        found = self._asked(self.client.who_has, futures)
+        return [found.get(future.key, ()) for future in futures]
+
+    def _asked(self, question: Callable[..., Any], *about: Any) -> Any:
+        try:
+            return question(*about)
+        except Exception as error:
+            raise ClusterError(f"The scheduler does not respond: {error!r}.") from error
 
     def _remember(self, futures: list[Any]) -> list[Any]:
         self._submitted = [one for one in self._submitted if one() is not None]
@@ -337,7 +374,7 @@ class _Cluster:
                     raise ClusterError(f"A worker failed with {error!r}.") from error
                 if future.status not in ("pending", "finished"):
                     raise self._lost(error) from error
-            if self._n_workers() > 0:
+            if self.threads():
                 alone_since = None
                 continue
             alone_since = alone_since or time.monotonic()
@@ -346,12 +383,6 @@ class _Cluster:
                     f"The cluster has had no worker for {self.worker_timeout:g} seconds; start "
                     "workers and fit again, or raise worker_timeout."
                 )
-
-    def _n_workers(self) -> int:
-        try:
-            return len(self.client.nthreads())
-        except Exception as error:
-            raise ClusterError(f"The scheduler does not respond: {error!r}.") from error
 
     def _lost(self, error: Exception) -> ClusterError:
         if isinstance(error, distributed.KilledWorker):
@@ -375,16 +406,24 @@ class DaskSource:
         self._cluster = cluster
         self._delayed = delayed
         self._parts: list[Any] = []
-        self._offsets: list[int] = []
+        self._lengths: list[int] = []
 
     def survey(
         self, seed: int, categorical_features: Any, factor_of: Mapping[Any, float] | None = None
     ) -> Survey:
         if not self._parts:
             self._compute()
-        cluster, n_parts = self._cluster, len(self._parts)
-        settings = ([one] * n_parts for one in (seed, categorical_features, factor_of))
-        surveys = cluster.map(_surveyed, self._parts, self._offsets, *settings)
+        settings = seed, categorical_features, factor_of
+        bar = likely_bar(sum(self._lengths))
+        survey = self._surveyed(*settings, bar)
+        # Rows without weight are in no sample: where they are many, the others need a higher bar.
+        return survey if survey.sample.is_whole_below(bar) else self._surveyed(*settings, None)
+
+    def _surveyed(self, *settings: Any) -> Survey:
+        offsets = np.cumsum([0, *self._lengths])[:-1].tolist()
+        each = ([one] * len(offsets) for one in settings)
+        cluster = self._cluster
+        surveys = cluster.map(_surveyed, self._parts, offsets, *each)
         survey: Survey = cluster.result(cluster.added(surveys))
         return survey
 
@@ -396,33 +435,87 @@ class DaskSource:
         if not there:
             raise ValueError("Found no row in any partition.")
         self._parts = [part for part, _ in there]
-        self._offsets = np.cumsum([0, *(n for _, n in there)])[:-1].tolist()
+        self._lengths = [n for _, n in there]
 
     @contextlib.contextmanager
     def sums(self, reader: PartReader) -> Iterator[Sums]:
         cluster = self._cluster
+        threads = cluster.threads()
+        places = spread_evenly(self._lengths, cluster.holders(self._parts), threads)
         carried = cluster.task(_as_is, reader)
-        stored = cluster.map(_stored, [carried] * len(self._parts), self._parts)
+        stored = [
+            cluster.task(_stored, carried, part, preferred=place)
+            for part, place in zip(self._parts, places, strict=True)
+        ]
         # Once stored, the raw partitions may leave the workers' memory.
         self._parts = []
-        yield _DaskSums(cluster, carried, stored)
+        yield _DaskSums(cluster, carried, stored, groups_of(places, threads))
+
+
+def spread_evenly(
+    lengths: Sequence[int], holders: Sequence[Sequence[str]], threads: Mapping[str, int]
+) -> list[str | None]:
+    """The worker for each partition: one that holds it, while that has room; in proportion to the
+    threads. None where there is no worker."""
+    if not threads:
+        return [None] * len(lengths)
+    room = {one: sum(lengths) * n / sum(threads.values()) for one, n in threads.items()}
+    places: list[str | None] = [None] * len(lengths)
+    for only_holders in (True, False):
+        for i, n in enumerate(lengths):
+            some = [one for one in holders[i] if one in room] if only_holders else list(room)
+            best = max(some, key=room.__getitem__, default=None)
+            if places[i] is None and best is not None and (not only_holders or 2 * room[best] >= n):
+                places[i] = best
+                room[best] -= n
+    return places
+
+
+def groups_of(places: Sequence[str | None], threads: Mapping[str, int]) -> list[list[int]]:
+    """The partitions of each thread of each worker."""
+    if None in places:
+        return [[i] for i in range(len(places))]
+    groups = []
+    for worker, n_threads in threads.items():
+        own = [i for i, place in enumerate(places) if place == worker]
+        groups += [own[k::n_threads] for k in range(min(n_threads, len(own)))]
+    return groups
 
 
 class _DaskSums:
-    """The sums of all partitions: one task each, then a tree."""
+    """The sums of all partitions."""
 
-    def __init__(self, cluster: _Cluster, reader: Any, stored: list[Any]) -> None:
+    def __init__(
+        self, cluster: _Cluster, reader: Any, stored: list[Any], groups: list[list[int]]
+    ) -> None:
         self._cluster = cluster
         self._reader = reader
         self._stored = stored
+        self._groups = groups
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
-        numbers = planes.weights, planes.biases, planes.class_start, sharpness, label_smoothing
-        at = self._cluster.task(_as_is, numbers)
-        n_parts = len(self._stored)
-        each = self._cluster.map(_terms, [self._reader] * n_parts, self._stored, [at] * n_parts)
-        total: BatchTerms = self._cluster.result(self._cluster.added(each))
+        at = planes.weights, planes.biases, planes.class_start, sharpness, label_smoothing
+        is_small = len(self._stored) * planes.weights.nbytes <= MOST_BYTES
+        total: BatchTerms = self._by_groups(at) if is_small else self._by_partitions(at)
         return total
+
+    def _by_groups(self, at: tuple[Any, ...]) -> Any:
+        """One task for each group; the client adds."""
+        cluster = self._cluster
+        made = [
+            cluster.task(_terms_of_each, self._reader, at, *(self._stored[i] for i in group))
+            for group in self._groups
+        ]
+        terms = chain.from_iterable(cluster.result(one) for one in made)
+        found = dict(zip(chain.from_iterable(self._groups), terms, strict=True))
+        return tree_of([found[i] for i in range(len(found))], _added)
+
+    def _by_partitions(self, at: tuple[Any, ...]) -> Any:
+        """One task for each partition and for each node of the tree."""
+        cluster, n_parts = self._cluster, len(self._stored)
+        carried = cluster.task(_as_is, at)
+        each = cluster.map(_terms, [self._reader] * n_parts, self._stored, [carried] * n_parts)
+        return cluster.result(cluster.added(each))
 
 
 def _listed(*values: Any) -> list[Any]:

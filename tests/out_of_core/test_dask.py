@@ -22,6 +22,7 @@ from making import classifier  # noqa: E402
 import geomix.dask as bridge  # noqa: E402
 from geomix import GeometricMixtureClassifier, SchemaError  # noqa: E402
 from geomix.dask import ClusterError, DaskGeometricMixtureClassifier  # noqa: E402
+from geomix.out_of_core import sampling  # noqa: E402
 from geomix.out_of_core.fit import MemorySource, fit_estimator  # noqa: E402
 from geomix.out_of_core.survey import RowPart  # noqa: E402
 
@@ -338,6 +339,91 @@ def test_large_parameters_travel(client):
     clf = DaskGeometricMixtureClassifier(**settings)
     clf.fit(da.from_array(X, chunks=(200, 300)), da.from_array(y, chunks=200))
     assert clf.model_.planes.weights.nbytes > 100_000
+
+
+# --- how the work is spread ---
+
+
+def test_one_task_per_partition_gives_the_bits_of_one_task_per_thread(client, table, monkeypatch):
+    X, y = cut(*table, CHUNKS["seven"])
+    together = DaskGeometricMixtureClassifier(**FIXED).fit(X, y).model_
+    monkeypatch.setattr(bridge, "MOST_BYTES", 0)
+    apart = DaskGeometricMixtureClassifier(**FIXED).fit(X, y).model_
+    assert same_bits(together, apart)
+
+
+def test_partitions_stay_where_they_are_while_workers_have_room():
+    holders = [("a",), ("a",), ("b",), ("b",)]
+    assert bridge.spread_evenly([10] * 4, holders, {"a": 1, "b": 1}) == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("threads", "expected"), [({"a": 1, "b": 1}, (6, 6)), ({"a": 1, "b": 2}, (4, 8))]
+)
+def test_a_worker_gets_rows_in_proportion_to_its_threads(threads, expected):
+    places = bridge.spread_evenly([100] * 12, [("a",)] * 12, threads)
+    assert (places.count("a"), places.count("b")) == expected
+
+
+def test_a_large_partition_counts_as_many_small_ones():
+    places = bridge.spread_evenly([900, *[100] * 9], [("a",)] * 10, {"a": 1, "b": 1})
+    assert places == ["a", *["b"] * 9]
+
+
+def test_partitions_of_workers_that_left_go_to_those_that_are_there():
+    assert bridge.spread_evenly([5, 5], [("gone",), ()], {"a": 1}) == ["a", "a"]
+    assert bridge.spread_evenly([5, 5], [("gone",), ()], {}) == [None, None]
+
+
+def test_every_thread_has_one_group_and_every_partition_one_place():
+    places = ["a", "b", "a", "a", "b"]
+    groups = bridge.groups_of(places, {"a": 2, "b": 1, "c": 1})
+    assert groups == [[0, 3], [2], [1, 4]]
+    assert bridge.groups_of([None, None], {}) == [[0], [1]]
+
+
+class AtHome:
+    """A cluster that does its work at once, in this process."""
+
+    def __init__(self):
+        self.bars = []
+
+    def compute(self, parts):
+        return parts
+
+    def map(self, function, *columns):
+        if function is bridge._surveyed:
+            self.bars.append(columns[-1][0])
+        return [function(*row) for row in zip(*columns, strict=True)]
+
+    def task(self, function, *arguments):
+        return function(*arguments)
+
+    def added(self, nodes):
+        return bridge.tree_of(nodes, bridge._added)
+
+    def result(self, found):
+        return found
+
+
+@pytest.mark.parametrize("share_without_weight", [0.0, 0.9])
+def test_the_sample_is_that_of_one_machine_whatever_the_bar(monkeypatch, share_without_weight):
+    monkeypatch.setattr(sampling, "ROWS_IN_SAMPLE", 400)
+    monkeypatch.setattr(sampling, "FEWEST_OF_A_CLASS", 10)
+    rng = np.random.default_rng(0)
+    X, y = np.arange(6000.0)[:, None], rng.integers(0, 3, 6000)
+    weight = (rng.random(6000) >= share_without_weight).astype(float)
+    parts = [
+        RowPart(X[a : a + 1500], y[a : a + 1500], weight[a : a + 1500])
+        for a in range(0, 6000, 1500)
+    ]
+    home = AtHome()
+    found = bridge.DaskSource(home, parts).survey(3, None).sample
+    expected = MemorySource(parts).survey(3, None).sample
+    np.testing.assert_array_equal(found.columns[0], expected.columns[0])
+    assert home.bars[0] is not None
+    # Where most rows are without weight, those below the bar are too few: all are asked for.
+    assert home.bars[1:] == ([None] if share_without_weight else [])
 
 
 def test_a_missing_client_is_an_error_with_a_remedy(table, monkeypatch):

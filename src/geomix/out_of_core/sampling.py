@@ -53,6 +53,10 @@ class Sample:
             np.concatenate([self.weight, other.weight]),
         ).kept()
 
+    def is_whole_below(self, bar: Any) -> bool:
+        """Whether parts that left out rows above ``bar`` have the sample of all rows."""
+        return bar is None or int((self.keys <= bar).sum()) >= ROWS_IN_SAMPLE
+
     @property
     def bar(self) -> Any:
         """The largest key that enters the sample whatever its class; None while it is not full."""
@@ -63,6 +67,13 @@ class Sample:
         chosen = chosen_rows(self.keys, self.y)
         columns = [column[chosen] for column in self.columns]
         return Sample(self.keys[chosen], columns, self.y[chosen], self.weight[chosen])
+
+
+def likely_bar(n_rows: int) -> Any:
+    """A key that more than ``ROWS_IN_SAMPLE`` of so many rows are below, unless by a chance of ten
+    standard deviations; None where all rows may be needed."""
+    share = (ROWS_IN_SAMPLE + 10.0 * np.sqrt(ROWS_IN_SAMPLE)) / max(n_rows, 1)
+    return np.uint64(share * 2.0**64) if share < 1.0 else None
 
 
 def rows_to_search() -> int:
