@@ -67,7 +67,7 @@ class Outcome:
 
     finalists : the families that were compared last;  fits : of the best of each family, where they
     were kept;  blended : the winner with the other models that it would get (``winner.py``), None
-    where that was not measured.
+    where that was not measured;  added : their families.
     """
 
     won: Runner
@@ -77,6 +77,7 @@ class Outcome:
     ended: str = ""
     fits: dict[Measured, KeptFits] = field(default_factory=dict)
     blended: Measured | None = None
+    added: tuple[str, ...] = ()
 
     @property
     def winner(self) -> Measured:
@@ -430,7 +431,8 @@ def set_verdicts(outcome: Outcome) -> None:
     for runner in outcome.finalists:
         if runner.best is not None and runner.verdict in ("", OVER_BUDGET):
             runner.verdict = _distance(paired(runner.best, returned))
-    outcome.won.verdict = "chosen"
+    added = f", with {' and '.join(outcome.added)} added" if outcome.added else ""
+    outcome.won.verdict = f"chosen{added}"
 
 
 def _distance(excess: Excess) -> str:

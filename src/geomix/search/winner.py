@@ -24,10 +24,11 @@ from geomix.search.trials import Measured, losses_of, paired
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A family, and its best candidate with the other models that it would get."""
+    """A family, its best candidate with the other models that it would get, and their families."""
 
     runner: Runner
     blended: Measured
+    added: tuple[str, ...] = ()
 
 
 def others_than(runner: Runner, outcome: Outcome) -> list[Other]:
@@ -53,7 +54,7 @@ def with_others_added(outcome: Outcome, folds: Folds) -> Outcome:
     rivals = [_entry(one, outcome, folds) for one in _rivals(outcome, trained)]
     better = [one for one in rivals if _is_clearly_better(one, won, folds)]
     best = min(better, key=lambda one: one.blended.loss, default=won)
-    return replace(outcome, won=best.runner, blended=best.blended)
+    return replace(outcome, won=best.runner, blended=best.blended, added=best.added)
 
 
 def _rivals(outcome: Outcome, trained: Sequence[Fold]) -> Iterator[Runner]:
@@ -105,4 +106,5 @@ def _entry(runner: Runner, outcome: Outcome, folds: Folds) -> Entry:
             n_numbers=best.n_numbers + sum(one.n_numbers for one in added),
             n_pairs=max(best.n_pairs, *(one.n_pairs for one in added)),
         ),
+        tuple(one.of.family for one in shares),
     )

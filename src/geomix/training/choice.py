@@ -32,7 +32,7 @@ class FamilyResult:
 
     @property
     def is_chosen(self) -> bool:
-        return self.verdict == "chosen"
+        return self.verdict.startswith("chosen")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Choice:
             return "Nothing was compared."
         at = self.results.index(self.chosen)
         chosen = self.chosen
-        text = f"Chosen: {chosen.family}, validation log-loss {chosen.log_loss:.4f}"
+        family = f"{chosen.family}{chosen.verdict.removeprefix('chosen')}"
+        text = f"Chosen: {family}, validation log-loss {chosen.log_loss:.4f}"
         others = [
             f"best {side} family: {best.family}, {best.log_loss:.4f}"
             for side, group in (("simpler", self.results[:at]), ("richer", self.results[at + 1 :]))
