@@ -2,8 +2,8 @@
 
 The solver runs on the client. Every pass gives the sums of each partition
 (``objective.BatchTerms``), which are added in a tree of fixed order. Partitions are spread evenly
-over the workers, and one task takes those of a thread. Where planes or partitions are many, each
-partition has a task, and so has each node of the tree.
+over the workers, and one task takes those of a thread. Where planes, partitions or threads are
+many, each partition has a task, and so has each node of the tree.
 Tasks keep nothing between passes and partitions can be made again from what made them, so a
 worker that dies changes no bit of the model: what it held is made anew elsewhere.
 
@@ -47,9 +47,10 @@ __all__ = ["ClusterError", "DaskGeometricMixtureClassifier"]
 
 # A node of the tree adds the sums of this many partitions.
 BRANCHES = 16
-# Up to this many bytes, the client sends the planes to every worker and adds the sums of all
-# partitions itself. More would wait for its network; each step through the scheduler takes as long
-# as 50,000 rows.
+# Up to this many threads and bytes, the client sends the planes to every thread and adds the sums
+# of all partitions itself. More would wait for the client and its network; each step through the
+# scheduler takes as long as 50,000 rows.
+MOST_GROUPS = 16
 MOST_BYTES = 4_000_000
 LOOK_EVERY = 1.0  # seconds between checks for workers
 
@@ -495,7 +496,8 @@ class _DaskSums:
 
     def terms(self, planes: Planes, sharpness: float, label_smoothing: float) -> BatchTerms:
         at = planes.weights, planes.biases, planes.class_start, sharpness, label_smoothing
-        is_small = len(self._stored) * planes.weights.nbytes <= MOST_BYTES
+        n_bytes = len(self._stored) * planes.weights.nbytes
+        is_small = n_bytes <= MOST_BYTES and len(self._groups) <= MOST_GROUPS
         total: BatchTerms = self._by_groups(at) if is_small else self._by_partitions(at)
         return total
 
