@@ -114,6 +114,7 @@ VARIANTS = {
     "calm to 0.2": Variant(
         lambda: changed(finish, "CALM", finish.CALM._replace(tolerances=(0.02, 0.05, 0.1, 0.2)))
     ),
+    "five folds": Variant(lambda: changed(splits, "FOLDS_UP_TO", {1000: 5})),
     "one start": Variant(lambda: changed(choosing, "STARTS", choosing.STARTS._replace(number=1))),
     "no finals": Variant(lambda: changed(splits.Rungs, "finals", property(lambda _: []))),
     "one penalty": Variant(one_factor),
