@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.search.choosing import Chosen
 from geomix.search.folds import Fitted, Fold, pooled, train_on_fold
-from geomix.search.parallel import in_order, n_threads
 from geomix.search.shares import Other, Share, best_shares, worth_reading
 from geomix.training.features import Features
 from geomix.training.settings import Settings
@@ -61,12 +59,11 @@ def _fits_of_others(
         if other.kept is not None and other.kept.folds == folds:
             yield other, other.kept.fits, other.kept.scores
         elif other.measured.candidate.lift == "linear":
-            train = partial(_trained_again, other, settings)
-            again = list(in_order(train, folds, n_threads(settings.n_jobs)))
+            again = [_trained_again(other, fold, settings) for fold in folds]
             yield other, [one for one, _ in again], np.concatenate([S for _, S in again])
 
 
-def _trained_again(other: Other, settings: Settings, fold: Fold) -> tuple[Fitted, FloatArray]:
+def _trained_again(other: Other, fold: Fold, settings: Settings) -> tuple[Fitted, FloatArray]:
     """A fit without its rows, which are wide under a linear lift, and its validation scores."""
     fitted = train_other(other, fold, settings, "choose")
     fold.forget()
