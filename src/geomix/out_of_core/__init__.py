@@ -8,5 +8,6 @@ scratch                         rows on a scratch file, read block by block in e
 files                           ``fit_files``: Parquet, Feather and text files
 parquet_source                  rows of Parquet files, with the types that the files give
 table_source                    rows of any table file, read as the command line reads them
+placement                       partitions spread evenly over the workers of a cluster
 devices                         arrays on a device: torch, CuPy, JAX
 """

@@ -19,7 +19,7 @@ from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.search.choosing import Chosen
 from geomix.search.folds import Fitted, Fold, pooled, train_on_fold
-from geomix.search.shares import Other, Share, best_shares, worth_reading
+from geomix.search.shares import Other, Share, ValidationRows, as_addition, best_shares
 from geomix.training.features import Features
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
@@ -33,20 +33,19 @@ def choose_shares(
     folds, fits = zip(*checked, strict=True)
     if not settings.calibrate or chosen.candidate.lift == "fourier":
         return [], list(fits)
-    y, weight = pooled(list(folds))
-    made, scores, worth_it = {}, {}, {}
-    for other, some, found in _fits_of_others(chosen, list(folds), settings):
-        made[other], scores[other] = some, found
-        worth_it[other] = worth_reading(
-            other, chosen.candidate, settings, is_ensemble=chosen.n_members > 1
-        )
+    made, additions = {}, []
+    for other, some, scores in _fits_of_others(chosen, list(folds), settings):
+        made[other] = some
+        is_ensemble = chosen.n_members > 1
+        one = as_addition(other, scores, chosen.candidate, settings, is_ensemble=is_ensemble)
+        additions.append(one)
     S = np.concatenate([one.held_out_scores(settings.sharpness) for one in fits])
-    shares, _ = best_shares(S, scores, worth_it, y, weight, settings)
+    shares, _ = best_shares(S, additions, ValidationRows(*pooled(list(folds)), settings))
     if not shares:
         return [], list(fits)
-    additions = [[(made[one.of][k], one.share) for one in shares] for k in range(len(folds))]
+    added = [[(made[one.of][k], one.share) for one in shares] for k in range(len(folds))]
     return [one.without_fits() for one in shares], [
-        blended(*one) for one in zip(fits, additions, folds, strict=True)
+        blended(*one) for one in zip(fits, added, folds, strict=True)
     ]
 
 

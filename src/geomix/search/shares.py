@@ -11,6 +11,7 @@ it has to gain more than a family may be behind (``MARGIN_TO_DROP``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,53 +51,64 @@ class Share:
         )
 
 
-def best_shares(
-    S: FloatArray,
-    scores: dict[Other, FloatArray],
-    worth_it: dict[Other, float],
-    y: IntArray,
-    weight: FloatArray,
-    settings: Settings,
-) -> tuple[list[Share], FloatArray]:
-    """What is added to a model with the class scores ``S``, and its scores with that.
+@dataclass(frozen=True, eq=False)
+class Addition:
+    """A model that may be added: its class scores on the validation rows, and the share of the loss
+    that it has to gain beyond the noise."""
 
-    scores : of the other models on the same rows;  worth_it : see ``worth_reading``.
-    """
-    left, found = dict(scores), list[Share]()
-    while (best := _best_addition(S, left, worth_it, y, weight, settings)) is not None:
-        found.append(best)
-        S = S + best.share * left.pop(best.of)
+    of: Other
+    scores: FloatArray
+    worth_it: float
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationRows:
+    """Labels and weights of the rows that the scores are of."""
+
+    y: IntArray
+    weight: FloatArray
+    settings: Settings
+
+    def losses(self, S: FloatArray) -> tuple[float, FloatArray]:
+        """Temperature of class scores, and each row's loss with it."""
+        return losses_of(S, self.y, self.weight, self.settings)
+
+
+def best_shares(
+    S: FloatArray, additions: Sequence[Addition], rows: ValidationRows
+) -> tuple[list[Share], FloatArray]:
+    """What is added to a model with the class scores ``S``, and its scores with that."""
+    left, found = list(additions), list[Share]()
+    while (best := _best_share(S, left, rows)) is not None:
+        addition, share = best
+        left.remove(addition)
+        found.append(Share(addition.of, share))
+        S = S + share * addition.scores
     return found, S
 
 
-def worth_reading(
-    other: Other, winner: Candidate, settings: Settings, *, is_ensemble: bool
-) -> float:
-    """The share of the loss that an addition has to gain beyond the noise."""
-    if is_ensemble:
-        return MARGIN_TO_DROP.of_best
+def as_addition(
+    other: Other, scores: FloatArray, to: Candidate, settings: Settings, *, is_ensemble: bool
+) -> Addition:
+    """Another model as an addition to a candidate."""
     added = other.measured.candidate
-    adds_to_read = added.n_pairs > winner.n_pairs or added.lift == "spline" != winner.lift
-    return WORTH_IT[settings.preset] * adds_to_read
+    adds_to_read = added.n_pairs > to.n_pairs or added.lift == "spline" != to.lift
+    worth_it = MARGIN_TO_DROP.of_best if is_ensemble else WORTH_IT[settings.preset] * adds_to_read
+    return Addition(other, scores, worth_it)
 
 
-def _best_addition(
-    S: FloatArray,
-    scores: dict[Other, FloatArray],
-    worth_it: dict[Other, float],
-    y: IntArray,
-    weight: FloatArray,
-    settings: Settings,
-) -> Share | None:
+def _best_share(
+    S: FloatArray, additions: Sequence[Addition], rows: ValidationRows
+) -> tuple[Addition, float] | None:
     """The share with the smallest loss of those that are clearly better than none."""
-    _, without = losses_of(S, y, weight, settings)
-    before = float(np.average(without, weights=weight))
+    _, without = rows.losses(S)
+    before = float(np.average(without, weights=rows.weight))
     best, found = before, None
-    for other, added in scores.items():
+    for one in additions:
         for share in SHARES_OF_OTHERS:
-            _, losses = losses_of(S + share * added, y, weight, settings)
-            loss = float(np.average(losses, weights=weight))
-            gain = excess_of(without, losses, weight)
-            if loss < best and gain.is_clear(worth_it[other] * before):
-                best, found = loss, Share(other, share)
+            _, losses = rows.losses(S + share * one.scores)
+            loss = float(np.average(losses, weights=rows.weight))
+            gain = excess_of(without, losses, rows.weight)
+            if loss < best and gain.is_clear(one.worth_it * before):
+                best, found = loss, (one, share)
     return found

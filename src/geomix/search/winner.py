@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from geomix.arrays import FloatArray
 from geomix.search.constants import WORTH_IT
 from geomix.search.folds import Fold, pooled
 from geomix.search.race import Outcome, Runner
-from geomix.search.shares import Other, best_shares, worth_reading
+from geomix.search.shares import Other, ValidationRows, as_addition, best_shares
 from geomix.search.splits import Folds
-from geomix.search.trials import Measured, losses_of, paired
+from geomix.search.trials import Measured, paired
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,34 +78,33 @@ def _entry(runner: Runner, outcome: Outcome, folds: Folds) -> Entry:
     """The best of a family with other models added; alone where its lift allows no addition."""
     settings, best = folds.task.settings, runner.best
     assert best is not None
+    if best.candidate.lift == "fourier":
+        return Entry(runner, best)
     kept = outcome.fits[best]
-    others = [
-        one
+    is_ensemble = folds.n_members(best.candidate) > 1
+    additions = [
+        as_addition(one, one.kept.scores, best.candidate, settings, is_ensemble=is_ensemble)
         for one in others_than(runner, outcome)
         if one.kept is not None and one.kept.folds == kept.folds
     ]
-    if best.candidate.lift == "fourier" or not others:
-        return Entry(runner, best)
-    is_ensemble = folds.n_members(best.candidate) > 1
-    worth_it = {
-        one: worth_reading(one, best.candidate, settings, is_ensemble=is_ensemble) for one in others
-    }
-    scores = {one: one.kept.scores for one in others if one.kept is not None}
-    y, weight = pooled(kept.folds)
-    shares, S = best_shares(kept.scores, scores, worth_it, y, weight, settings)
+    rows = ValidationRows(*pooled(kept.folds), settings)
+    shares, S = best_shares(kept.scores, additions, rows)
     if not shares:
         return Entry(runner, best)
-    temperature, losses = losses_of(S, y, weight, settings)
     added = [one.of.measured for one in shares]
-    return Entry(
-        runner,
-        replace(
-            best,
-            row_losses=losses,
-            accuracy=float(np.average(S.argmax(axis=1) == y, weights=weight)),
-            temperature=temperature,
-            n_numbers=best.n_numbers + sum(one.n_numbers for one in added),
-            n_pairs=max(best.n_pairs, *(one.n_pairs for one in added)),
-        ),
-        tuple(one.of.family for one in shares),
+    return Entry(runner, _with(best, added, S, rows), tuple(one.of.family for one in shares))
+
+
+def _with(
+    best: Measured, added: Sequence[Measured], S: FloatArray, rows: ValidationRows
+) -> Measured:
+    """What a candidate reaches with other models added, where its class scores are ``S``."""
+    temperature, losses = rows.losses(S)
+    return replace(
+        best,
+        row_losses=losses,
+        accuracy=float(np.average(S.argmax(axis=1) == rows.y, weights=rows.weight)),
+        temperature=temperature,
+        n_numbers=best.n_numbers + sum(one.n_numbers for one in added),
+        n_pairs=max(best.n_pairs, *(one.n_pairs for one in added)),
     )
