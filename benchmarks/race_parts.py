@@ -15,10 +15,12 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--row
     walks    families that start far behind are not walked: on few rows 5 % behind their parent,
              else clearly behind the best, as their parent is
     pairs    several planes with pairs do not race on few rows
+    steps    curves have knots beside the values at which the classes change at once
+    width    pairs of columns that may get a table count in the budget
 
-Other settings are compared in the same way: ``smoothing 0.02``, ``rotated``, ``half budget``,
-``eight starts``, ``calm to 0.2`` and the like. With ``--one-plane`` every fit is one curve per
-column and class, without pairs.
+Other settings are compared in the same way: ``half an error`` for the simplest family,
+``smoothing 0.02``, ``rotated``, ``half budget``, ``eight starts``, ``calm to 0.2`` and the like.
+With ``--one-plane`` every fit is one curve per column and class, without pairs.
 
 Reported for both parts of the tables: log-loss on the test rows, the geometric mean of the ratio to
 the default, and the processor seconds of all fits.
@@ -40,6 +42,7 @@ from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier, Recipe
 from geomix.search import candidates, choosing, cost, finish, race, splits, winner
+from geomix.training import preparation
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = (ROOT.parent / "shared" / "data", ROOT.parent / "shared" / "data" / "second")
@@ -78,6 +81,11 @@ def part_of_budget(share: float) -> Any:
 
 def never(*_: Any) -> bool:
     return False
+
+
+def columns_alone(_: Any, task: Any) -> int:
+    """The width of a table without pairs of columns."""
+    return int(task.rows.X.shape[1])
 
 
 def all_walks() -> Any:
@@ -123,6 +131,9 @@ VARIANTS = {
     "one part": Variant(lambda: changed(choosing, "budget_for", whole_budget)),
     "all walks": Variant(all_walks),
     "all families": Variant(lambda: changed(race.Race, "_needs_more_rows", never)),
+    "no steps": Variant(lambda: changed(preparation, "step_knots", lambda *_: np.empty(0))),
+    "no width": Variant(lambda: changed(cost, "_width", columns_alone)),
+    "half an error": Variant(lambda: changed(race, "ERRORS_TO_PREFER_SIMPLE", 0.5)),
     "no ties": Variant(lambda: changed(race, "NATS", race.NATS._replace(worth_a_step=0.0))),
     **{
         f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))

@@ -338,7 +338,30 @@ def test_the_walks_on_a_rung_leave_a_budget_for_later_rungs_and_for_the_finals()
     budget.open_part()
     budget.open_part()
     assert budget.left == pytest.approx(first)
-    assert 2 * first == pytest.approx(cost.OPERATIONS.per_cell["readable"] * 400 * 4 * 2)
+    per_column = cost.OPERATIONS.per_cell["readable"] * 400 * 2
+    assert 2 * first == pytest.approx(per_column * (4 + 6))  # columns, and pairs of them
+    for without_pairs in (Settings(max_interactions=0), Settings(lift="linear")):
+        budget = cost.budget_for(without_pairs, table, n_rungs=1)
+        assert budget.left + budget.part == pytest.approx(per_column * 4)
+
+
+def test_every_family_that_the_finals_begin_with_is_compared_in_them(boxes, rng, monkeypatch):
+    """Trials may take more iterations than they are counted with before they start. The second
+    family of the finals was then over the budget, and the first one won without a rival."""
+    X, y = boxes
+    y = np.where(rng.random(len(y)) < 0.1, 1 - y, y)  # so that more than one family is left
+    spend, finals = cost.Budget.spend, race.Race.run_finals
+    compared = []
+
+    def run_finals(self, rungs):
+        self.budget = cost.Budget(1e15)
+        monkeypatch.setattr(cost.Budget, "spend", lambda budget, _: spend(budget, 1e16))
+        finals(self, rungs)
+        compared.extend(one.family.name for one in self.runners if one.best in self.known.values())
+
+    monkeypatch.setattr(race.Race, "run_finals", run_finals)
+    GeometricMixtureClassifier(random_state=0).fit(X, y)
+    assert len(compared) > 1
 
 
 def test_the_walk_of_a_family_leaves_half_of_the_budget_to_later_ones():

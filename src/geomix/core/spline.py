@@ -20,10 +20,11 @@ values themselves where a column has no more than 255 of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ MOST_KNOTS = 248  # a column needs some bins between its knots
 ROWS_PER_PAIR_CELL, PAIR_BINS_RANGE = 4, (8, 32)
 CELLS_AT_ONCE = 2**16  # sums over fewer cells take less time for all curves at once
 MOST_ROWS = 50_000  # knots and means come from at most this many rows
+NO_KNOTS = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,11 +239,13 @@ def fit_spline(
     pairs: tuple[tuple[int, int], ...] = (),
     has_missing: BoolArray | None = None,
     binned: Callable[[SplineLift, Any], Binned] = SplineLift.binned,
+    more_knots: Mapping[int, FloatArray] = MappingProxyType({}),
 ) -> SplineLift:
     """Knots and bins from the rows ``X``, whose category j has ``n_levels[j]`` levels (0: a
     number). Constant columns get no part; means are weighted. Above ``MOST_ROWS`` rows, that many
     are used, evenly spread. ``has_missing`` (n_columns,) marks columns that have missing cells in
-    rows other than ``X``. ``binned`` codes rows, as ``SplineLift.binned`` does."""
+    rows other than ``X``. ``binned`` codes rows, as ``SplineLift.binned`` does. ``more_knots`` are
+    values of a column that are knots beside the ``n_knots`` quantiles."""
     table, weight = sampled(X, weight)
     missing: BoolArray = np.asarray(np.isnan(table).any(axis=0))
     missing = missing if has_missing is None else missing | has_missing
@@ -250,7 +254,9 @@ def fit_spline(
         part = (
             _fit_levels(table, column, int(n_levels[column]), bool(missing[column]))
             if n_levels[column]
-            else _fit_curve(table, column, n_knots, bool(missing[column]))
+            else _fit_curve(
+                table, column, n_knots, bool(missing[column]), more_knots.get(column, NO_KNOTS)
+            )
         )
         if part is not None:
             parts.append(part)
@@ -282,12 +288,13 @@ def _centred_lift(
     return SplineLift(tuple(made), X.shape[1])
 
 
-def sampled(X: DenseRows, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The rows that knots and means come from: at most ``MOST_ROWS``, evenly spread."""
+def sampled(X: DenseRows, *of_rows: Any) -> tuple[Any, ...]:
+    """The rows that knots and means come from, at most ``MOST_ROWS``, evenly spread, and what
+    belongs to each of them."""
     if len(X) <= MOST_ROWS:
-        return numbers(X), weight
+        return numbers(X), *of_rows
     chosen = np.linspace(0, len(X) - 1, MOST_ROWS).astype(np.intp)
-    return numbers(X[chosen]), weight[chosen]
+    return numbers(X[chosen]), *(each[chosen] for each in of_rows)
 
 
 def centred(part: Any, X: FloatArray, weight: FloatArray) -> Any:
@@ -305,7 +312,9 @@ def _centred(part: Any, codes: IntArray, weight: FloatArray) -> Any:
     return made
 
 
-def _fit_curve(X: FloatArray, column: int, n_knots: int, has_missing: bool) -> CurvePart | None:
+def _fit_curve(
+    X: FloatArray, column: int, n_knots: int, has_missing: bool, more: FloatArray
+) -> CurvePart | None:
     x = X[:, column]
     present = np.sort(x[~np.isnan(x)])
     distinct = present[np.concatenate([[True], present[1:] > present[:-1]])] if len(present) else x
@@ -313,7 +322,8 @@ def _fit_curve(X: FloatArray, column: int, n_knots: int, has_missing: bool) -> C
         return None
     if len(distinct) < 2:  # one value, or missing
         distinct = np.array([distinct[0], np.nextafter(distinct[0], np.inf)])
-    knots = _spread(present, distinct, n_knots)
+    knots = _spread(present, distinct, min(n_knots, MOST_KNOTS - len(more)))
+    knots = np.union1d(knots, more) if len(more) else knots
     values = distinct
     if len(distinct) > MOST_BINS:
         values = np.union1d(knots, _spread(present, distinct, MOST_BINS - len(knots)))

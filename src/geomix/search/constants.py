@@ -54,8 +54,8 @@ class Margin(NamedTuple):
 MARGIN_TO_DROP = Margin(of_best=0.02, of_start=0.05)
 
 # A simpler family wins if it is behind by at most this many standard errors, since the best of
-# many candidates is partly lucky ...
-ERRORS_TO_PREFER_SIMPLE = 0.5
+# many candidates is partly lucky (the one-standard-error rule) ...
+ERRORS_TO_PREFER_SIMPLE = 1.0
 # ... plus this share of the best loss, by preset: what reading a simpler model is worth.
 WORTH_IT = {"readable": 0.005, "accurate": 0.0, "fast": 0.0}
 

@@ -7,10 +7,10 @@ does with each weight (ten remembered steps); 160 where the weights of all plane
 those steps come from memory and not from the cache.
 
 A budget is proportional to the table: ``OPERATIONS.per_cell`` for each cell and class of the
-largest rung, and never more than ``OPERATIONS.most``. Where ``n_planes`` is given, every trial has
-that many planes, and so has the budget. The final training has a limit of its own, which grows
-with the rows beyond the largest rung. An ensemble has half of it for all its members: as many as
-can be trained like trials.
+largest rung, and never more than ``OPERATIONS.most``. A pair of columns that may get a table counts
+as a column. Where ``n_planes`` is given, every trial has that many planes, and so has the budget.
+The final training has a limit of its own, which grows with the rows beyond the largest rung. An
+ensemble has half of it for all its members: as many as can be trained like trials.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Budget:
 
 
 def budget_for(settings: Settings, folds: Folds, n_rungs: int) -> Budget:
-    cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * folds.task.rows.X.shape[1]
+    cells = min(folds.n_train, ROWS_PER_RUNG[-1]) * _width(settings, folds.task)
     wanted = OPERATIONS.per_cell[settings.preset] * cells * _planes_given(settings, folds.task)
     total = min(wanted, OPERATIONS.most[settings.preset])
     n_later = n_rungs - 1 + folds.has_finals
@@ -87,6 +87,13 @@ def most_members(settings: Settings, operations: float) -> int:
     """Members of an ensemble that the final training may have, where a trial of one costs
     ``operations``: all of them together half of what the race may count."""
     return max(int(OPERATIONS.most[settings.preset] / 2.0 / operations), 1)
+
+
+def _width(settings: Settings, task: Task) -> int:
+    """Columns, and pairs of them that may get a table: few columns may have many pairs."""
+    n_columns: int = task.rows.X.shape[1]
+    most_pairs = settings.most_pairs if "spline" in settings.lifts else 0
+    return n_columns + min(most_pairs, n_columns * (n_columns - 1) // 2)
 
 
 def _planes_given(settings: Settings, task: Task) -> int:

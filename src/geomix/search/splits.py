@@ -109,6 +109,7 @@ class Task:
             self.seed,
             self.directions,
             self.known,
+            may_read_labels=self.n_folds == 1,
         )
 
 

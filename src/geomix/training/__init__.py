@@ -20,6 +20,7 @@ state                what a warm start or partial_fit continues from
 progress, callbacks  what a person or scikit-learn's callbacks see of a run
 deadline             the time that is left
 random_streams       one random generator for each named step
+    step_knots             knots beside values at which the classes change at once
     interactions           which pairs of columns interact
     spare_planes           idle planes and copies, removed
     straight_lines         the plane of a linear model, as curves

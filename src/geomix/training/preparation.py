@@ -26,7 +26,7 @@ from geomix.core.lifts import (
     median_gamma,
     with_rotation,
 )
-from geomix.core.spline import MOST_KNOTS, SplineLift, fit_pairs, fit_spline
+from geomix.core.spline import MOST_KNOTS, SplineLift, fit_pairs, fit_spline, sampled
 from geomix.core.spline_parts import SplinePart
 from geomix.table.one_hot import expanded, fit_expand
 from geomix.table.row_views import PickedRows, few_at_once, is_dense
@@ -37,6 +37,7 @@ from geomix.training.plane_counts import MOST_CLUSTERS, Clusters, find_clusters,
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows, column_range
 from geomix.training.settings import Settings
+from geomix.training.step_knots import step_knots
 
 # ``pca="auto"``: above this many columns of numbers, keep the axes that hold this share of the
 # variance.
@@ -101,7 +102,8 @@ class Preparation:
     """Rows, their linear feature map, and the features and clusters made so far.
 
     encoded, encoded_held_out : the rows as numbers and codes of levels (or sparse), as ``table``
-    describes them;  wanted : planes per class, None for the silhouette's.
+    describes them;  wanted : planes per class, None for the silhouette's;  may_read_labels :
+    whether every row that is read here trains, so that its label may place knots.
     """
 
     schema: Schema
@@ -114,6 +116,7 @@ class Preparation:
     seed: int
     directions: tuple[Direction, ...] = ()
     known: Known | None = None
+    may_read_labels: bool = False
     _made: dict[tuple[Any, ...], Features] = field(default_factory=dict)
     _tables: dict[tuple[int, int], PairTable] = field(default_factory=dict)
     _split: dict[int, Clusters] = field(default_factory=dict)
@@ -282,7 +285,17 @@ class Preparation:
         rows, n_levels = self.encoded, self.schema.n_levels
         has_missing = None if self.known is None else self.known.has_missing
         table = rows.X, rows.weight, n_levels
-        return self.features_of(fit_spline(*table, n_knots, (), has_missing, kernel.binned))
+        more = self._step_knots
+        return self.features_of(fit_spline(*table, n_knots, (), has_missing, kernel.binned, more))
+
+    @cached_property
+    def _step_knots(self) -> dict[int, FloatArray]:
+        """More knots of each column of numbers, where its classes change."""
+        if not self.may_read_labels or self.settings.n_knots != "auto":
+            return {}
+        X, y, weight = sampled(self.encoded.X, self.encoded.y, self.encoded.weight)
+        columns = np.flatnonzero(self.schema.n_levels == 0)
+        return {j: step_knots(X[:, j], y, weight, self.n_classes) for j in columns.tolist()}
 
     def features_of(self, lift: SplineLift) -> Features:
         """Features of a spline lift that was fitted on these rows."""
@@ -355,10 +368,13 @@ def prepare(
     seed: int,
     directions: tuple[Direction, ...] = (),
     known: Known | None = None,
+    *,
+    may_read_labels: bool = False,
 ) -> Preparation:
     """Learn how ``rows`` are to be expanded, standardised and rotated; carry ``held_out`` along.
 
     ``directions`` are the monotone columns: with any, columns are not rotated.
+    ``may_read_labels`` : see ``Preparation``.
     """
     linear = _learnt_from(rows, schema, settings) if known is None else known.linear
     keep = _axes_to_keep(settings.pca, linear.n_outputs, linear.n_numbers)
@@ -377,6 +393,7 @@ def prepare(
         seed,
         directions,
         known,
+        may_read_labels,
     )
 
 
