@@ -231,6 +231,8 @@ def test_a_build_without_a_compiler_says_so_and_gives_the_numpy_version(archive,
     environment = without_compilers(tools)
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
     command += ["--skip-dependency-check", "--outdir", tmp_path]
+    # A folder of its own: that of an earlier build knows a compiler.
+    command += [f"--config-setting=build-dir={tmp_path / 'build'}"]
     ran = subprocess.run(
         [*command, archive], capture_output=True, text=True, env=environment, check=False
     )
