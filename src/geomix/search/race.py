@@ -153,7 +153,7 @@ class Race:
         for fold in self.folds:
             fold.forget()
         self.rung, self.folds, self.known = len(rungs), folds, {}
-        self.budget = Budget(math.inf)  # they were counted with the iterations of a trial
+        self.budget = Budget(math.inf)  # trials may take more than they were counted with
         try:
             for runner in left:
                 assert runner.best is not None
