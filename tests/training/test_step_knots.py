@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -77,12 +79,28 @@ def test_few_rows_and_few_values_need_no_more_knots(x):
     assert len(knots(steps, steps >= 6)) == 0
 
 
-def test_weights_count_as_repeats_and_only_their_ratio_counts(x, rng):
+def test_only_the_ratio_of_weights_counts(x, rng):
     y = shares(0.2, 0.8, x >= 6.2, rng)
     times = rng.integers(1, 4, N).astype(float)
     wanted = knots(x, y, times)
     assert len(wanted)
     assert knots(x, y, 2.0 * times).tolist() == wanted.tolist()
+
+
+def test_rows_of_a_small_weight_show_no_step(x):
+    """Labels that disagree with those of heavier rows beside them."""
+    y = x >= 6.2
+    assert len(knots(x, y))
+    heavy = np.where(np.arange(N) % 2 == 0, 1.0, 1e-3)
+    assert len(knots(x, y & (heavy < 1.0), heavy)) == 0
+
+
+def test_very_many_classes_take_neither_time_nor_memory(x):
+    tracemalloc.start()
+    assert len(knots(x, np.arange(N) % 2_000, n_classes=2_000)) == 0
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 def test_a_unit_and_the_order_of_rows_and_classes_change_no_place(x, rng):

@@ -47,7 +47,8 @@ def step_knots(x: FloatArray, y: IntArray, weight: FloatArray, n_classes: int) -
     """The values on both sides of each cut of a column, sorted; missing cells are left out."""
     order = np.argsort(x, kind="stable")
     order = order[: len(x) - np.count_nonzero(np.isnan(x))]
-    if len(order) < N_INTERVALS * N_BLOCKS:  # knots are a few rows apart
+    # Knots are a few rows apart, or a window of few rows has too many classes to show a cut.
+    if len(order) < N_INTERVALS * max(N_BLOCKS, n_classes):
         return np.empty(0)
     x, weight = x[order], weight[order]
     if np.count_nonzero(x[1:] > x[:-1]) < FEWEST_VALUES:
