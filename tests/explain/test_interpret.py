@@ -90,6 +90,7 @@ def test_without_interpretml_the_message_names_what_to_install(two_classes, monk
 @pytest.mark.parametrize("kind", ["two classes", "several"])
 def test_interpret_show_takes_our_explanations(kind, two_classes):
     interpret = pytest.importorskip("interpret")
+    pytest.importorskip("interpret.visual.plot", reason="interpret-core alone has no plotly")
     if kind == "two classes":
         clf, X, _ = two_classes
     else:

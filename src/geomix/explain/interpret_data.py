@@ -139,7 +139,8 @@ def plots() -> Any:
         return import_module("interpret.visual.plot")
     except ImportError as error:
         raise ImportError(
-            "visualize() draws with InterpretML, which is not installed: pip install interpret. "
+            f"visualize() draws with InterpretML, of which {error.name!r} is not installed: pip "
+            "install interpret. "
             "geomix.plots draws the same with matplotlib, and data() has the numbers."
         ) from error
 
