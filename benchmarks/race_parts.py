@@ -17,6 +17,9 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--row
     pairs    several planes with pairs do not race on few rows
     steps    curves have knots beside the values at which the classes change at once
     width    pairs of columns that may get a table count in the budget
+    folds    tables of 1,000 to 2,000 rows are cross-validated, and not split once
+    dropped  models of one plane that were dropped are measured in the finals, to be added
+    knots    curves of up to 64 knots need eight rows for each, and not sixteen
 
 Other settings are compared in the same way: ``half an error`` for the simplest family,
 ``smoothing 0.02``, ``rotated``, ``half budget``, ``eight starts``, ``calm to 0.2`` and the like.
@@ -133,6 +136,11 @@ VARIANTS = {
     "all families": Variant(lambda: changed(race.Race, "_needs_more_rows", never)),
     "no steps": Variant(lambda: changed(preparation, "step_knots", lambda *_: np.empty(0))),
     "no width": Variant(lambda: changed(cost, "_width", columns_alone)),
+    "one split": Variant(lambda: changed(splits, "FOLDS_UP_TO", {300: 10, 1000: 5})),
+    "finalists alone": Variant(
+        lambda: changed(race.Runner, "is_dropped", property(lambda _: False))
+    ),
+    "sixteen rows": Variant(lambda: changed(preparation, "ROWS_PER_FIRST_KNOT", 16)),
     "half an error": Variant(lambda: changed(race, "ERRORS_TO_PREFER_SIMPLE", 0.5)),
     "no ties": Variant(lambda: changed(race, "NATS", race.NATS._replace(worth_a_step=0.0))),
     **{

@@ -127,7 +127,9 @@ MAKERS = {
     "linear as it is": lambda: of_numbers(lift="linear", n_planes=2, standardize=False),
     "linear mixed": lambda: of_mixed(lift="linear", n_planes=2),
     "linear holes": lambda: with_holes(lift="linear", n_planes=2),
-    "spline": lambda: of_numbers(lift="spline", n_planes=1, labels=["a", "b", "ü\U0001f600"]),
+    "spline": lambda: of_numbers(
+        lift="spline", n_planes=1, max_interactions=0, labels=["a", "b", "ü\U0001f600"]
+    ),
     "spline committee": lambda: of_numbers(lift="spline", n_planes=2, **ENSEMBLE, n_members=3),
     "spline mixed": lambda: of_mixed(lift="spline", n_planes=2, **ENSEMBLE, n_members=2),
     "spline pairs": with_pairs,

@@ -146,7 +146,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     n_iter_no_change : int, default=12
         Iterations without a lower held-out loss before training stops.
     validation_fraction : float, default=0.2
-        Share of each class to hold out. Under 1,000 distinct rows five-fold cross-validation
+        Share of each class to hold out. Under 2,000 distinct rows five-fold cross-validation
         takes its place, under 300 ten-fold, and under 50 nothing is held out.
     time_limit : float or None, default=None
         Seconds that ``fit`` may take; half of them for the choice. The result then depends on

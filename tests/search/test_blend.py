@@ -76,9 +76,9 @@ def test_nothing_is_added_where_the_winner_is_alone():
 
 def test_every_member_of_an_ensemble_gets_what_is_added(monkeypatch, tmp_path):
     monkeypatch.setattr(Excess, "is_clear", every_gain)
-    X, y = bent_and_split(300, 1)
+    X, y = bent_and_split(400, 1)
     clf = GeometricMixtureClassifier(
-        lift=("linear", "spline"), preset="accurate", n_members=3, random_state=0
+        lift=("linear", "spline"), preset="accurate", max_planes=4, n_members=3, random_state=0
     ).fit(X, y)
     assert added(clf)
     assert clf.model_.planes.n_members == 3

@@ -27,7 +27,7 @@ from geomix.training.settings import Settings
 
 @pytest.fixture(scope="module")
 def moons():
-    return make_moons(1200, noise=0.25, random_state=0)
+    return make_moons(2000, noise=0.25, random_state=0)  # too many for folds
 
 
 @pytest.fixture(scope="module")
@@ -564,7 +564,7 @@ def test_a_family_that_is_far_behind_is_not_walked_further(waves):
     assert any(one.verdict.startswith("dropped, behind by") for one in behind)
 
 
-def entered(name, losses, n_folds, monkeypatch, start_loss=None, n_rungs=1):
+def entered(name, losses, n_folds, monkeypatch, start_loss=None, n_rungs=1, n_train=400):
     """A family that enters a race where other families have these losses, and what was tried."""
     settings = Settings(preset="accurate")
     runners = [race.Runner(family) for family in racing(settings, ("linear", "spline"))]
@@ -579,7 +579,9 @@ def entered(name, losses, n_folds, monkeypatch, start_loss=None, n_rungs=1):
             candidate = Candidate("spline", loss, n_planes=1, n_knots=32)
             known[candidate] = runner.best = measured(candidate, loss)
     fold = SimpleNamespace(
-        pairs=((0, 1),), preparation=SimpleNamespace(most_knots=64, n_planes_of=lambda n: n)
+        n_train=n_train,
+        pairs=((0, 1),),
+        preparation=SimpleNamespace(most_knots=64, n_planes_of=lambda n: n),
     )
     tried = []
 
@@ -605,10 +607,10 @@ def test_many_planes_are_not_tried_where_several_gain_nothing(several, is_tried,
     assert (runner.verdict == skipped) != is_tried
 
 
-@pytest.mark.parametrize(("n_folds", "is_tried"), [(1, True), (5, False)])
-def test_several_planes_with_pairs_do_not_race_on_few_rows(n_folds, is_tried, monkeypatch):
+@pytest.mark.parametrize(("n_train", "is_tried"), [(799, False), (800, True)])
+def test_several_planes_with_pairs_do_not_race_on_few_rows(n_train, is_tried, monkeypatch):
     name, losses = "several spline planes with pairs", {"spline": 0.3, "spline with pairs": 0.2}
-    runner, tried = entered(name, losses, n_folds, monkeypatch)
+    runner, tried = entered(name, losses, 5, monkeypatch, n_train=n_train)
     assert bool(tried) == is_tried
     assert (runner.verdict == "skipped, rows are few") != is_tried
 
@@ -735,6 +737,50 @@ def test_the_families_that_are_left_are_compared_on_five_folds(boxes, rng):
     assert len({one.family for one in finals}) == len(finals) >= 2
     assert [one.chosen for one in finals].count(True) == 1
     assert all(one.n_rows == pytest.approx(0.8 * len(y), abs=2) for one in finals)
+
+
+def test_models_of_one_plane_that_were_dropped_are_measured_with_the_finalists(boxes):
+    """Their planes may be added to those of the winner, which needs their scores on all folds."""
+    trials = GeometricMixtureClassifier(random_state=0).fit(*boxes).history_.trials
+    finals = {one.family: one for one in trials if one.rung == max(t.rung for t in trials)}
+    assert {"linear", "spline"} < set(finals)
+    for name in ("linear", "spline"):
+        assert finals[name].verdict.startswith("dropped, behind by")
+        assert finals[name].n_rows == pytest.approx(0.8 * len(boxes[1]), abs=2)
+
+
+def dropped_and_measured_again(boxes, monkeypatch, loss):
+    """The families of a race in whose finals the linear family, dropped before, has this loss."""
+    measured = race.Race._measured
+
+    def again(self, candidate, runner, before=None, *, to_the_end=False):
+        found = measured(self, candidate, runner, before, to_the_end=to_the_end)
+        if not to_the_end or runner.family.name != "linear":
+            return found
+        better = replace(found, row_losses=np.full_like(found.row_losses, loss))
+        self.known[candidate] = better
+        return better
+
+    monkeypatch.setattr(race.Race, "_measured", again)
+    clf = GeometricMixtureClassifier(random_state=0).fit(*boxes)
+    return {one.family: one for one in clf.history_.choice.results}
+
+
+def test_a_dropped_family_that_is_not_behind_on_the_folds_is_back(boxes, monkeypatch):
+    families = dropped_and_measured_again(boxes, monkeypatch, loss=1e-6)
+    assert families["linear"].verdict.startswith("chosen")
+
+
+def test_a_dropped_family_that_is_behind_on_the_folds_does_not_win(boxes, monkeypatch):
+    families = dropped_and_measured_again(boxes, monkeypatch, loss=1.0)
+    assert families["linear"].verdict.startswith("dropped, behind by")
+
+
+@pytest.mark.parametrize(("preset", "rows_per_knot"), [("readable", 8), ("fast", 16)])
+def test_a_fit_that_chooses_its_knots_may_have_them_closer(preset, rows_per_knot):
+    X, y = make_moons(400, noise=0.25, random_state=0)
+    clf = GeometricMixtureClassifier(preset=preset, lift="spline", random_state=0).fit(X, y)
+    assert clf.history_.trials[0].n_knots == len(y) // rows_per_knot
 
 
 @pytest.mark.parametrize("n_rows", [400, 2000], ids=["every rung has folds", "finals"])

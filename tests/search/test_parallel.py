@@ -15,7 +15,7 @@ from geomix.search.parallel import in_order, n_threads
 
 @pytest.fixture(scope="module")
 def moons():
-    return make_moons(1100, noise=0.25, random_state=0)
+    return make_moons(2100, noise=0.25, random_state=0)
 
 
 def bits(clf):

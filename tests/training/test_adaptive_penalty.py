@@ -224,9 +224,9 @@ def test_members_of_an_ensemble_have_units_of_their_own(noisy):
 @pytest.mark.parametrize("many_rows", [False, True])
 def test_trials_with_an_adaptive_penalty_are_longer_on_the_last_rung_only(monkeypatch, many_rows):
     if many_rows:
-        monkeypatch.setattr(splits, "ROWS_PER_RUNG", (500, 1040))
+        monkeypatch.setattr(splits, "ROWS_PER_RUNG", (500, 1680))
     settings = {"lift": "spline", "n_planes": 3, "n_members": 1, "tol": 1e-9, "random_state": 0}
-    clf = classifier(**settings).fit(*noisy_table(1300, n_noise=10))
+    clf = classifier(**settings).fit(*noisy_table(2100 if many_rows else 1300, n_noise=10))
     last = max(trial.rung for trial in clf.history_.trials)
     assert last == int(many_rows)
 

@@ -305,7 +305,7 @@ def test_choosing_sees_only_so_many_held_out_rows(rng, monkeypatch):
 
     run_race = choosing.run_race
     monkeypatch.setattr(choosing, "run_race", race)
-    X = rng.standard_normal((1500, 2))
+    X = rng.standard_normal((2100, 2))
     proba(X, (X[:, 0] > 0).astype(int))
     assert seen == [(100, 100)]
 

@@ -3,7 +3,8 @@
     for each rung
         each family that is still in the race walks along its axes while its loss falls
         a family that is behind the best by more than the noise and a margin is dropped
-    the best of each family that is left is measured once more, on five folds
+    the best of each family that is left is measured once more, on five folds, and with it
+    what may be added to the winner
     a kernel that is still in the race tries learnt frequencies
     the simplest family that is level with the best wins
 
@@ -23,6 +24,7 @@ from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import (
     ERRORS_TO_DROP,
     ERRORS_TO_PREFER_SIMPLE,
+    FEWEST_ROWS,
     MARGIN_TO_DROP,
     NATS,
     WORTH_IT,
@@ -36,7 +38,7 @@ from geomix.search.trials import Excess, KeptFits, Measured, measure, paired
 from geomix.training.deadline import Deadline
 from geomix.training.settings import Settings
 
-OVER_BUDGET = "over budget"
+OVER_BUDGET, DROPPED = "over budget", "dropped"
 
 
 @dataclass
@@ -50,6 +52,17 @@ class Runner:
     @property
     def is_out(self) -> bool:
         return bool(self.verdict)
+
+    @property
+    def is_dropped(self) -> bool:
+        return self.verdict.startswith(DROPPED)
+
+    @property
+    def can_be_added(self) -> bool:
+        """Whether the planes of its best candidate can be added to those of other models."""
+        if self.best is None:
+            return False
+        return self.best.candidate.n_planes == 1 and self.best.candidate.lift != "fourier"
 
 
 @dataclass(frozen=True)
@@ -125,9 +138,9 @@ class Race:
         if rung:  # all families on more rows, before any of them walks on
             self.budget.open_part()
             self._each(self._enter)
-            self._drop_what_is_behind()
+            self._drop_what_is_behind(self.runners)
         self._each(self._advance)
-        self._drop_what_is_behind()
+        self._drop_what_is_behind(self.runners)
 
     def _each(self, move: Callable[[Runner], None]) -> None:
         for runner in self.runners:
@@ -136,34 +149,49 @@ class Race:
 
     def run_finals(self, rungs: Rungs) -> None:
         """Compare the families that are left on several folds: the best of many candidates on one
-        split is partly lucky. Where the budget has no room for all, the best of them."""
+        split is partly lucky. Where the budget has no room for all, the best of them. Models of one
+        plane per class that were dropped are measured with what is left of the budget, because they
+        may be added to the winner (``shares.py``). Those that are not behind here are back."""
         left = [one for one in self.runners if one.best in self.known.values() and not one.is_out]
-        folds = rungs.finals if len(left) > 1 else []
+        dropped = [one for one in self.runners if one.is_dropped and one.can_be_added]
+        folds = rungs.finals if len(left) + len(dropped) > 1 else []
         if not folds:
             return
         self.budget.open_part()
         compared = self._affordable(left, folds)
-        if len(compared) < 2:
+        added = self._affordable(dropped, folds, beside=compared)
+        if len(compared) < min(len(left), 2) or len(compared) + len(added) < 2:
             return
         for runner in left:
             if runner not in compared:
                 runner.verdict = "left out of the finals, over budget"
-        left = compared
+        self._compare(compared, rungs)
+        for runner in added:
+            self._measure_again(runner, rungs, to_the_end=True)
+            runner.verdict = ""
+            self._drop_what_is_behind([runner])
+
+    def _compare(self, left: list[Runner], rungs: Rungs) -> None:
+        """Measure the best of each family on the folds of the finals."""
         before = self.known, [one.best for one in left]
         for fold in self.folds:
             fold.forget()
-        self.rung, self.folds, self.known = len(rungs), folds, {}
+        self.rung, self.folds, self.known = len(rungs), rungs.finals, {}
         self.budget = Budget(math.inf)  # trials may take more than they were counted with
         try:
             for runner in left:
-                assert runner.best is not None
-                runner.best = self._measured(self._on_these_rows(runner.best), runner)
-                rungs.give_back_memory()
+                self._measure_again(runner, rungs)
         except RaceIsOver:  # some families were not compared: the last rung decides
             self.known, bests = before
             for runner, best in zip(left, bests, strict=True):
                 runner.best = best
             raise
+
+    def _measure_again(self, runner: Runner, rungs: Rungs, *, to_the_end: bool = False) -> None:
+        assert runner.best is not None
+        candidate = self._on_these_rows(runner.best)
+        runner.best = self._measured(candidate, runner, to_the_end=to_the_end)
+        rungs.give_back_memory()
 
     def run_last(self) -> None:
         """Walk the last axes of the families that are still in the race. What they cost is bounded
@@ -174,12 +202,16 @@ class Race:
                 for axis in runner.family.last:
                     self._walk(axis, runner)
 
-    def _affordable(self, left: list[Runner], folds: list[Fold]) -> list[Runner]:
-        """The best families whose finals the budget has room for, in the order of the race."""
-        bests = sorted((one.best for one in left if one.best is not None), key=lambda m: m.loss)
-        spent = accumulate(operations(one.candidate, folds) for one in bests)
-        found = {one for one, cost in zip(bests, spent, strict=True) if self.budget.allows(cost)}
-        return [one for one in left if one.best in found]
+    def _affordable(
+        self, some: list[Runner], folds: list[Fold], beside: Sequence[Runner] = ()
+    ) -> list[Runner]:
+        """The best families whose finals the budget has room for, in the order of the race.
+        beside : families whose finals are paid already."""
+        first, bests = _bests(beside), sorted(_bests(some), key=lambda m: m.loss)
+        spent = accumulate(operations(one.candidate, folds) for one in (*first, *bests))
+        costs = list(spent)[len(first) :]
+        found = {one for one, cost in zip(bests, costs, strict=True) if self.budget.allows(cost)}
+        return [one for one in some if one.best in found]
 
     def _advance(self, runner: Runner) -> None:
         """Walk along the family's axes, from its best on these rows or from its start."""
@@ -255,7 +287,8 @@ class Race:
 
     def _needs_more_rows(self, family: Family) -> bool:
         """Whether a family has never won on so few rows: several planes with pairs."""
-        return self._has_folds and family.has_pairs and family.has_several_planes
+        are_few = self.folds[0].n_train < FEWEST_ROWS.for_planes_with_pairs
+        return are_few and family.has_pairs and family.has_several_planes
 
     def _is_in_vain(self, runner: Runner) -> bool:
         """Whether a family is no better than the one it started from."""
@@ -309,22 +342,28 @@ class Race:
         return wanted - NATS.worth_a_step / len(best.row_losses)
 
     def _measured(
-        self, candidate: Candidate, runner: Runner, before: Measured | None = None
+        self,
+        candidate: Candidate,
+        runner: Runner,
+        before: Measured | None = None,
+        *,
+        to_the_end: bool = False,
     ) -> Measured | None:
         """The trial of a candidate; None if it would exceed the budget. before : the candidate
-        that it is a step from."""
+        that it is a step from;  to_the_end : on every fold, however far behind it is."""
         if candidate not in self.known:
             cost = operations(candidate, self.folds)
             if self.known or self.trials:
                 self._end_if_over()
                 if not self.budget.allows(cost):
                     return None
+            rivals = [] if to_the_end else [self.best, before]
             found, kept = measure(
                 candidate,
                 self.folds,
                 self.settings,
                 self._told(runner),
-                [one for one in (self.best, before) if one is not None],
+                [one for one in rivals if one is not None],
                 is_last_rung=self.is_last_rung,
                 threads=self._threads(cost / len(self.folds)),
             )
@@ -381,13 +420,12 @@ class Race:
         excess = paired(runner.best, best)
         return not excess.is_within(ERRORS_TO_DROP, MARGIN_TO_DROP.of_best * best.loss)
 
-    def _drop_what_is_behind(self) -> None:
-        for runner in self.runners:
+    def _drop_what_is_behind(self, runners: Sequence[Runner]) -> None:
+        for runner in runners:
             if not runner.is_out and self._is_behind(runner):
                 assert runner.best is not None
                 assert self.best is not None
-                excess = paired(runner.best, self.best)
-                runner.verdict = f"dropped, {_distance(excess)}"
+                runner.verdict = f"{DROPPED}, {_distance(paired(runner.best, self.best))}"
 
 
 def run_race(
@@ -414,16 +452,20 @@ def run_race(
 
 
 def _outcome(race: Race, ended: str) -> Outcome:
-    finalists = [one for one in race.runners if one.best in race.known.values()]
+    measured = [one for one in race.runners if one.best in race.known.values()]
+    finalists = [one for one in measured if not one.is_dropped]
     # Where the budget ended before the last rung, the rung below decides: validation rows are
     # the same on every rung.
     finalists = finalists or [
         one for one in race.runners if one.best is not None and one.verdict in ("", OVER_BUDGET)
     ]
-    bests = [runner.best for runner in finalists if runner.best is not None]
-    winner = simplest_level_with_best(bests, WORTH_IT[race.settings.preset])
+    winner = simplest_level_with_best(_bests(finalists), WORTH_IT[race.settings.preset])
     won = next(runner for runner in finalists if runner.best is winner)
     return Outcome(won, finalists, race.runners, race.trials, ended, race.fits)
+
+
+def _bests(runners: Sequence[Runner]) -> list[Measured]:
+    return [one.best for one in runners if one.best is not None]
 
 
 def set_verdicts(outcome: Outcome) -> None:

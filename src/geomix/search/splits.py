@@ -20,7 +20,7 @@ from geomix.search.candidates import Candidate
 from geomix.search.constants import (
     CALIBRATION,
     ENSEMBLE,
-    FEWEST_ROWS_TO_HOLD_OUT,
+    FEWEST_ROWS,
     FOLDS_UP_TO,
     OPERATIONS,
     ROWS_PER_RUNG,
@@ -159,7 +159,7 @@ def splits_of(task: Task, log: Log) -> list[tuple[IntArray, IntArray]]:
     rows = task.rows
     if task.valid is not None:
         return []
-    if len(rows) < FEWEST_ROWS_TO_HOLD_OUT:
+    if len(rows) < FEWEST_ROWS.to_hold_out:
         log.notes.append(
             f"Only {len(rows)} distinct rows: nothing was held out, so lift and penalty were not "
             "chosen by measurement and probabilities were not calibrated."

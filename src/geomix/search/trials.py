@@ -16,7 +16,7 @@ from geomix.core.pooling import log_softmax
 from geomix.search.candidates import Candidate
 from geomix.search.constants import (
     ERRORS_TO_DROP,
-    FEWEST_ROWS_TO_HOLD_OUT,
+    FEWEST_ROWS,
     ITERATIONS_PER_TRIAL,
     MARGIN_TO_DROP,
 )
@@ -118,7 +118,7 @@ def measure(
         fold.unpack()
         if len(folds) > 1 and fold.is_alone:  # five times as many rows as on a rung
             fold.forget()
-        if n < len(y) and (n < FEWEST_ROWS_TO_HOLD_OUT or not rivals):
+        if n < len(y) and (n < FEWEST_ROWS.to_hold_out or not rivals):
             continue
         temperature, losses = losses_of(S, y[:n], weight[:n], settings)
         if n < len(y):

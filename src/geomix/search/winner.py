@@ -37,12 +37,8 @@ def others_than(runner: Runner, outcome: Outcome) -> list[Other]:
     return [
         Other(one.family.name, one.best, outcome.fits.get(one.best))
         for one in outcome.runners
-        if one is not runner and one.best is not None and _can_be_added(one.best)
+        if one is not runner and one.best is not None and one.can_be_added
     ]
-
-
-def _can_be_added(measured: Measured) -> bool:
-    return measured.candidate.n_planes == 1 and measured.candidate.lift != "fourier"
 
 
 def with_others_added(outcome: Outcome, folds: Folds) -> Outcome:

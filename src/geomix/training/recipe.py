@@ -18,7 +18,7 @@ class Recipe:
     ----------
     n_knots : "auto" or int, default="auto"
         Most knots of a column's curve (spline lift). "auto" starts at 64, or 32 where classes
-        have several planes, and tries half and twice as many. From 1,000 rows on it adds knots
+        have several planes, and tries half and twice as many. From 2,000 rows on it adds knots
         beside values at which the classes change at once.
     n_frequencies : "auto" or int, default="auto"
         Random frequencies D of the Fourier lift, which makes 2 D features. "auto" takes 16 per
