@@ -9,49 +9,10 @@
 #pragma once
 
 #include "simd/kernels.h"
-#include "simd/pack.h"
+#include "simd/tile.h"
 
 namespace geomix {
 namespace GEOMIX_LEVEL {
-
-template <int W>
-struct Tile;
-
-// A number for each plane of a tile: single in tables, double while they are added up.
-#define GEOMIX_TILE(W)                                                                            \
-    template <>                                                                                   \
-    struct Tile<W> {                                                                              \
-        static constexpr int n = W;                                                               \
-        typedef float Single __attribute__((vector_size(4 * W)));                                 \
-        typedef double Double __attribute__((vector_size(8 * W)));                                \
-        typedef float InTable __attribute__((vector_size(4 * W), aligned(4), may_alias));         \
-        typedef double InRoom __attribute__((vector_size(8 * W), aligned(8), may_alias));         \
-        GEOMIX_INLINE const InTable& at(const float* numbers, Index i)                            \
-        {                                                                                         \
-            return *reinterpret_cast<const InTable*>(numbers + i * W);                            \
-        }                                                                                         \
-        GEOMIX_INLINE InTable& at(float* numbers, Index i)                                        \
-        {                                                                                         \
-            return *reinterpret_cast<InTable*>(numbers + i * W);                                  \
-        }                                                                                         \
-        GEOMIX_INLINE const InRoom& at(const double* numbers, Index i)                            \
-        {                                                                                         \
-            return *reinterpret_cast<const InRoom*>(numbers + i * W);                             \
-        }                                                                                         \
-        GEOMIX_INLINE InRoom& at(double* numbers, Index i)                                        \
-        {                                                                                         \
-            return *reinterpret_cast<InRoom*>(numbers + i * W);                                   \
-        }                                                                                         \
-        GEOMIX_INLINE Double wide(const Single& x) { return __builtin_convertvector(x, Double); } \
-        GEOMIX_INLINE Single rounded(const Double& x)                                             \
-        {                                                                                         \
-            return __builtin_convertvector(x, Single);                                            \
-        }                                                                                         \
-    };
-GEOMIX_TILE(2)
-GEOMIX_TILE(4)
-GEOMIX_TILE(8)
-#undef GEOMIX_TILE
 
 // f(Tile<W>) with the width for this many planes.
 template <class F>
@@ -94,13 +55,14 @@ struct PartTables {
                               double* room)
     {
         Double centre = {};
-        for (Index k = 0; k < part.n_steps; ++k) centre = centre + part.mean[k] * T::at(steps, k);
+        for (Index k = 0; k < part.n_steps; ++k)
+            centre = centre + T::times(part.mean[k], T::load(steps, k));
         if (part.kind == PartOfSpline::curve) expand_curve(part, steps, centre, bins, room);
         if (part.kind == PartOfSpline::levels)
             for (Index b = 0; b < part.n_bins; ++b) {
                 Double level = {};
-                if (b < part.n_steps) level = T::at(steps, b) - centre;
-                T::at(bins, b) = T::rounded(level);
+                if (b < part.n_steps) level = T::load(steps, b) - centre;
+                T::store(bins, b, level);
             }
         if (part.kind == PartOfSpline::pair) expand_pair(part, steps, centre, bins, room);
     }
@@ -112,14 +74,17 @@ struct PartTables {
         Double total = {};
         if (part.kind == PartOfSpline::curve) total = collect_curve(part, bins, steps, room);
         if (part.kind == PartOfSpline::levels)
-            for (Index b = 0; b < part.n_steps; ++b)
-                total = total + (T::at(steps, b) = T::wide(T::at(bins, b)));
+            for (Index b = 0; b < part.n_steps; ++b) {
+                const Double level = T::load(bins, b);
+                T::store(steps, b, level);
+                total = total + level;
+            }
         if (part.kind == PartOfSpline::pair) total = collect_pair(part, bins, steps);
         for (Index k = 0; k < part.n_steps; ++k)
-            T::at(steps, k) = T::at(steps, k) - part.mean[k] * total;
+            T::store(steps, k, T::load(steps, k) - T::times(part.mean[k], total));
         if (part.kind == PartOfSpline::curve && part.has_missing) {
-            auto& last = T::at(steps, part.n_steps - 1);
-            last = last + T::wide(T::at(bins, part.n_bins - 1));
+            const Index last = part.n_steps - 1;
+            T::store(steps, last, T::load(steps, last) + T::load(bins, part.n_bins - 1));
         }
     }
 
@@ -133,92 +98,105 @@ struct PartTables {
                                     const Double& centre, float* bins, double* room)
     {
         Double left = {};  // the curve at the left end of each interval
-        T::at(room, 0) = left;
+        T::store(room, 0, left);
         for (Index k = 1; k < n_intervals(part); ++k) {
-            left = left + T::at(steps, k - 1);
-            T::at(room, k) = left;
+            left = left + T::load(steps, k - 1);
+            T::store(room, k, left);
         }
         for (Index b = 0; b < part.n_bins - 1; ++b) {
             const Index k = part.interval[b];
-            T::at(bins, b) =
-                T::rounded(T::at(room, k) + part.fraction[b] * T::at(steps, k) - centre);
+            const Double within = T::times(part.fraction[b], T::load(steps, k));
+            T::store(bins, b, T::load(room, k) + within - centre);
         }
         Double missing = {};
-        if (part.has_missing) missing = T::at(steps, part.n_steps - 1);
-        T::at(bins, part.n_bins - 1) = T::rounded(missing);
+        if (part.has_missing) missing = T::load(steps, part.n_steps - 1);
+        T::store(bins, part.n_bins - 1, missing);
     }
 
     GEOMIX_INLINE Double collect_curve(const PartOfSpline& part, const float* bins, double* steps,
                                        double* room)
     {
-        for (Index k = 0; k < n_intervals(part); ++k) T::at(room, k) = Double{};
-        for (Index k = 0; k < part.n_steps; ++k) T::at(steps, k) = Double{};
+        for (Index k = 0; k < n_intervals(part); ++k) T::store(room, k, Double{});
+        for (Index k = 0; k < part.n_steps; ++k) T::store(steps, k, Double{});
         // Neighbouring bins lie in one interval: its sums stay in registers until it changes.
         Index now = 0;
         Double inside = {}, share = {};
         for (Index b = 0; b < part.n_bins - 1; ++b) {
             const Index k = part.interval[b];
             if (k != now) {
-                T::at(room, now) = inside;
-                T::at(steps, now) = share;
+                T::store(room, now, inside);
+                T::store(steps, now, share);
                 now = k;
-                inside = T::at(room, k);
-                share = T::at(steps, k);
+                inside = T::load(room, k);
+                share = T::load(steps, k);
             }
-            const Double bin = T::wide(T::at(bins, b));
+            const Double bin = T::load(bins, b);
             inside = inside + bin;
-            share = share + part.fraction[b] * bin;
+            share = share + T::times(part.fraction[b], bin);
         }
-        T::at(room, now) = inside;
-        T::at(steps, now) = share;
+        T::store(room, now, inside);
+        T::store(steps, now, share);
         Double beyond = {};
         for (Index k = n_intervals(part); k-- > 0;) {
-            T::at(steps, k) = T::at(steps, k) + beyond;
-            beyond = beyond + T::at(room, k);
+            T::store(steps, k, T::load(steps, k) + beyond);
+            beyond = beyond + T::load(room, k);
         }
         return beyond;
     }
 
-    // Along one side of a pair: values become sums up to each, or back again by sums from each on.
-    GEOMIX_INLINE void sum_up(double* first, Index n, Index step)
+    // n numbers after each other become sums up to each ...
+    GEOMIX_INLINE void sum_up(double* first, Index n)
     {
-        for (Index i = 1; i < n; ++i)
-            T::at(first, i * step) = T::at(first, i * step) + T::at(first, (i - 1) * step);
+        Double sum = T::load(first, 0);
+        for (Index i = 1; i < n; ++i) {
+            sum = T::load(first, i) + sum;
+            T::store(first, i, sum);
+        }
     }
-    GEOMIX_INLINE void sum_down(double* first, Index n, Index step)
+    // ... or sums from each on.
+    GEOMIX_INLINE void sum_down(double* first, Index n)
     {
-        for (Index i = n - 1; i-- > 0;)
-            T::at(first, i * step) = T::at(first, i * step) + T::at(first, (i + 1) * step);
+        Double sum = T::load(first, n - 1);
+        for (Index i = n - 1; i-- > 0;) {
+            sum = T::load(first, i) + sum;
+            T::store(first, i, sum);
+        }
+    }
+    // n numbers plus n others.
+    GEOMIX_INLINE void add(double* to, const double* other, Index n)
+    {
+        for (Index i = 0; i < n; ++i) T::store(to, i, T::load(to, i) + T::load(other, i));
     }
 
     GEOMIX_INLINE void expand_pair(const PartOfSpline& part, const double* steps,
                                    const Double& centre, float* bins, double* room)
     {
-        const Index rows = part.n_first - 1, columns = part.n_second - 1;
-        for (Index k = 0; k < part.n_steps; ++k) T::at(room, k) = T::at(steps, k);
+        const Index rows = part.n_first - 1, columns = part.n_second - 1, row = columns * W;
+        for (Index k = 0; k < part.n_steps; ++k) T::store(room, k, T::load(steps, k));
         if (part.first_ordered)
-            for (Index b = 0; b < columns; ++b) sum_up(room + b * W, rows, columns);
+            for (Index a = 1; a < rows; ++a) add(room + a * row, room + (a - 1) * row, columns);
         if (part.second_ordered)
-            for (Index a = 0; a < rows; ++a) sum_up(room + a * columns * W, columns, 1);
-        for (Index b = 0; b < part.n_bins; ++b) T::at(bins, b) = typename T::Single{};
+            for (Index a = 0; a < rows; ++a) sum_up(room + a * row, columns);
+        for (Index b = 0; b < part.n_bins; ++b) T::store(bins, b, Double{});
         for (Index a = 0; a < rows; ++a)
             for (Index b = 0; b < columns; ++b)
-                T::at(bins, a * part.n_second + b) =
-                    T::rounded(T::at(room, a * columns + b) - centre);
+                T::store(bins, a * part.n_second + b, T::load(room, a * columns + b) - centre);
     }
 
     GEOMIX_INLINE Double collect_pair(const PartOfSpline& part, const float* bins, double* steps)
     {
-        const Index rows = part.n_first - 1, columns = part.n_second - 1;
+        const Index rows = part.n_first - 1, columns = part.n_second - 1, row = columns * W;
         Double total = {};
         for (Index a = 0; a < rows; ++a)
-            for (Index b = 0; b < columns; ++b)
-                total = total + (T::at(steps, a * columns + b) =
-                                     T::wide(T::at(bins, a * part.n_second + b)));
+            for (Index b = 0; b < columns; ++b) {
+                const Double cell = T::load(bins, a * part.n_second + b);
+                T::store(steps, a * columns + b, cell);
+                total = total + cell;
+            }
         if (part.first_ordered)
-            for (Index b = 0; b < columns; ++b) sum_down(steps + b * W, rows, columns);
+            for (Index a = rows - 1; a-- > 0;) add(steps + a * row, steps + (a + 1) * row, columns);
         if (part.second_ordered)
-            for (Index a = 0; a < rows; ++a) sum_down(steps + a * columns * W, columns, 1);
+            for (Index a = 0; a < rows; ++a) sum_down(steps + a * row, columns);
         return total;
     }
 };

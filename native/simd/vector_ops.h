@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simd/kernels.h"
-#include "simd/pack.h"
+#include "simd/tile.h"
 
 namespace geomix {
 namespace GEOMIX_LEVEL {
@@ -24,53 +24,41 @@ static double dot(const double* a, const double* b, Index n)
     return sum_of_lanes<double>((s0 + s2) + (s1 + s3)) + rest;
 }
 
-typedef double EightDoubles __attribute__((vector_size(64), aligned(8), may_alias));
-typedef float EightFloats __attribute__((vector_size(32), aligned(4), may_alias));
-
-GEOMIX_INLINE EightDoubles eight_of(const double* a)
-{
-    return *reinterpret_cast<const EightDoubles*>(a);
-}
-GEOMIX_INLINE EightDoubles eight_of(const float* v)
-{
-    return __builtin_convertvector(*reinterpret_cast<const EightFloats*>(v), EightDoubles);
-}
-GEOMIX_INLINE double sum_of_eight(const EightDoubles& x)
-{
-    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
-}
-
 static double narrow_dot(const float* v, const double* a, Index n)
 {
-    EightDoubles s0 = {}, s1 = {};
+    using T = Tile<DOUBLES>;
+    constexpr int w = DOUBLES;
+    Pack<double> s0 = splat(0.0), s1 = s0;
     Index i = 0;
-    for (; i + 16 <= n; i += 16) {
-        s0 = s0 + eight_of(v + i) * eight_of(a + i);
-        s1 = s1 + eight_of(v + i + 8) * eight_of(a + i + 8);
+    for (; i + 2 * w <= n; i += 2 * w) {
+        s0 = s0 + T::load(v + i, 0) * load(a + i);
+        s1 = s1 + T::load(v + i, 1) * load(a + i + w);
     }
     double rest = 0.0;
     for (; i < n; ++i) rest += static_cast<double>(v[i]) * a[i];
-    return sum_of_eight(s0 + s1) + rest;
+    return sum_of_lanes<double>(s0 + s1) + rest;
 }
 
 static void narrow_dots(const float* v, const double* a, const double* b, Index n, double* out)
 {
-    EightDoubles a0 = {}, a1 = {}, b0 = {}, b1 = {};
+    using T = Tile<DOUBLES>;
+    constexpr int w = DOUBLES;
+    Pack<double> a0 = splat(0.0), a1 = a0, b0 = a0, b1 = a0;
     Index i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const EightDoubles v0 = eight_of(v + i), v1 = eight_of(v + i + 8);
-        a0 = a0 + v0 * eight_of(a + i);
-        a1 = a1 + v1 * eight_of(a + i + 8);
-        b0 = b0 + v0 * eight_of(b + i);
-        b1 = b1 + v1 * eight_of(b + i + 8);
+    for (; i + 2 * w <= n; i += 2 * w) {
+        const Pack<double> v0 = T::load(v + i, 0), v1 = T::load(v + i, 1);
+        a0 = a0 + v0 * load(a + i);
+        a1 = a1 + v1 * load(a + i + w);
+        b0 = b0 + v0 * load(b + i);
+        b1 = b1 + v1 * load(b + i + w);
     }
     double rest_a = 0.0, rest_b = 0.0;
     for (; i < n; ++i) {
         rest_a += static_cast<double>(v[i]) * a[i];
         rest_b += static_cast<double>(v[i]) * b[i];
     }
-    out[0] = sum_of_eight(a0 + a1) + rest_a;
-    out[1] = sum_of_eight(b0 + b1) + rest_b;
+    out[0] = sum_of_lanes<double>(a0 + a1) + rest_a;
+    out[1] = sum_of_lanes<double>(b0 + b1) + rest_b;
 }
 
 static void add_narrow(double* a, double t, const float* d, Index n)

@@ -96,13 +96,16 @@ def test_every_step_is_zero_on_average_over_the_training_rows(rng):
         np.testing.assert_allclose(weight[here] @ phi[here] / weight.sum(), 0.0, atol=2.0**-24)
 
 
-def test_sums_over_bins_equal_those_by_the_matrix(rng):
+def test_sums_over_bins_and_values_of_bins_equal_those_by_the_matrix(rng):
     X = rng.standard_normal((300, 4))
     X[::7, 0], X[:, 1], X[::5, 1] = np.nan, rng.integers(4, size=300), np.nan
     lift = fit_spline(X, np.ones(300), np.array([0, 4, 0, 0]), 12, ((0, 1), (2, 3)))
     for part in lift.parts:
         mass = rng.random((3, part.n_bins))
         np.testing.assert_allclose(part.sums_of_bins(mass), mass @ part.bin_phi(), atol=1e-12)
+        weights = rng.standard_normal((part.n_steps, 2))
+        by_matrix = part.bin_phi() @ weights
+        np.testing.assert_allclose(part.values_of_bins(weights), by_matrix, atol=1e-12)
 
 
 def test_a_sum_of_steps_is_linear_interpolation(rng):

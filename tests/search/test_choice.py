@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from geomix import GeometricMixtureClassifier, InvalidParameterError, estimator
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.spline_parts import PairPart
-from geomix.search import constants, cost, folds, race, splits, trials
+from geomix.search import choosing, constants, cost, folds, race, splits, trials
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
@@ -370,6 +370,28 @@ def test_the_walk_of_a_family_leaves_half_of_the_budget_to_later_ones():
         assert budget.allows(50.0)
         assert not budget.allows(51.0)
     assert budget.allows(100.0)
+
+
+@pytest.mark.parametrize(("place", "kept"), [(0, 50.0), (-1, 0.0)], ids=["first", "last"])
+def test_the_start_of_a_family_leaves_budget_to_later_ones(place, kept):
+    runners = [race.Runner(family) for family in racing(Settings(), ("linear", "spline"))]
+    running = race.Race(Settings(), None, None, cost.Budget(100.0), runners)
+    with running._room_for_later(runners[place]):
+        assert running.budget.kept == kept
+    assert running.budget.kept == 0.0
+
+
+def test_a_wide_table_tries_what_comes_after_an_expensive_family(boxes, monkeypatch):
+    """One trial of curves would take more than half of the budget: lines race on without them."""
+
+    def of_curves(candidate, *_):
+        return 60.0 if candidate.lift == "spline" else 1.0
+
+    monkeypatch.setattr(race, "operations", of_curves)
+    monkeypatch.setattr(choosing, "budget_for", lambda *_: cost.Budget(100.0))
+    clf = GeometricMixtureClassifier(random_state=0).fit(*boxes)
+    families = {one.family for one in clf.history_.trials}
+    assert families == {"linear", "several linear planes"}
 
 
 def test_a_trial_that_converges_early_costs_what_it_took(boxes, monkeypatch):

@@ -180,12 +180,13 @@ class Binned:
 
     def __matmul__(self, right: FloatArray) -> FloatArray:
         """(n_rows, n_outputs) @ (n_outputs, n) by looking up."""
-        out = np.zeros((len(self), *right.shape[1:]))
+        columns = right if right.ndim > 1 else right[:, None]
         if self.units is not None:
-            right = (self.units * right.T).T
+            columns = self.units[:, None] * columns
+        out = np.zeros((len(self), columns.shape[1]))
         for part, steps, codes in self.by_part():
-            out += (part.bin_phi() @ right[steps])[codes]
-        return out
+            out += part.values_of_bins(columns[steps])[codes]
+        return out.reshape(len(self), *right.shape[1:])
 
     def __rmatmul__(self, left: FloatArray) -> FloatArray:
         """(n, n_rows) @ (n_rows, n_outputs) by counting."""

@@ -6,11 +6,11 @@
 
 Every part has the same methods. ``phi`` is exact. Training works on bins instead: ``codes`` gives
 the bin of each cell and ``bin_phi`` (n_bins, n_steps) the phi of each bin, so that
-``bin_phi()[codes(X)]`` is phi of the bins' representative values, to 24 bits, and
-``sums_of_bins(mass)`` is mass @ bin_phi() without that matrix. ``columns`` are the
-columns that the part reads, ``n_ordered`` counts the leading steps that are neighbours along a
-number, and ``counts_in_mean`` (n_bins,) marks the bins that the mean of phi is over. ``X`` are
-encoded rows, NaN where a cell is missing.
+``bin_phi()[codes(X)]`` is phi of the bins' representative values, to 24 bits. Two products need no
+such matrix: ``sums_of_bins(mass)`` is mass @ bin_phi(), ``values_of_bins(weights)`` is
+bin_phi() @ weights. ``columns`` are the columns that the part reads, ``n_ordered`` counts the
+leading steps that are neighbours along a number, and ``counts_in_mean`` (n_bins,) marks the bins
+that the mean of phi is over. ``X`` are encoded rows, NaN where a cell is missing.
 """
 
 from __future__ import annotations
@@ -147,6 +147,17 @@ class CurvePart:
         out[:, self.n_ordered :] = mass[:, -1:]
         return out - self.mean * beyond[:, :1]
 
+    def values_of_bins(self, weights: FloatArray) -> FloatArray:
+        interval, position = self.bin_places
+        before = np.zeros_like(weights[: self.n_ordered])
+        np.cumsum(weights[: self.n_ordered - 1], axis=0, out=before[1:])
+        out = np.zeros((self.n_bins, weights.shape[1]))
+        out[:-1] = before[interval] + position[:, None] * weights[interval]
+        out[:-1] -= self.mean @ weights
+        if self.has_missing:
+            out[-1] = weights[-1]
+        return out
+
     def _steps(self, interval: IntArray, position: FloatArray) -> FloatArray:
         """phi before centring, (n, n_steps), of cells that are not missing."""
         out = np.zeros((len(interval), self.n_steps))
@@ -199,6 +210,11 @@ class LevelPart:
         of_levels = mass[:, : self.n_steps]
         return of_levels - self.mean * of_levels.sum(axis=1, keepdims=True)
 
+    def values_of_bins(self, weights: FloatArray) -> FloatArray:
+        out = np.zeros((self.n_bins, weights.shape[1]))
+        out[: self.n_steps] = weights - self.mean @ weights
+        return out
+
 
 @dataclass(frozen=True, eq=False)
 class PairPart:
@@ -247,6 +263,15 @@ class PairPart:
             if thresholds is not None:
                 cells = np.flip(np.cumsum(np.flip(cells, axis), axis=axis), axis)
         return cells.reshape(len(mass), self.n_steps) - self.mean * total[:, None]
+
+    def values_of_bins(self, weights: FloatArray) -> FloatArray:
+        cells = weights.reshape(self.n_first - 1, self.n_second - 1, -1)
+        for axis, thresholds in enumerate((self.first, self.second)):
+            if thresholds is not None:
+                cells = np.cumsum(cells, axis=axis)
+        out = np.zeros((self.n_first, self.n_second, weights.shape[1]))
+        out[:-1, :-1] = cells - self.mean @ weights
+        return out.reshape(self.n_bins, -1)
 
     def counts_in_mean(self) -> BoolArray:
         first = np.arange(self.n_first) < self.n_first - 1

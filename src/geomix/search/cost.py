@@ -52,7 +52,8 @@ class Budget:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """For the walk of one family: half of what is left is kept for those that come later."""
+        """For the start or the walk of one family: half of what is left is kept for those that come
+        later."""
         self.kept = self.left / 2.0
         try:
             yield

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -218,11 +219,18 @@ class Race:
         axes = runner.family.fine
         if runner.best is None:
             axes = runner.family.coarse
-            self._enter(runner)
+            with self._room_for_later(runner):
+                self._enter(runner)
         if runner.is_out:
             return
         with self.budget.shared():
             self._walk_along(axes, runner)
+
+    def _room_for_later(self, runner: Runner) -> AbstractContextManager[None]:
+        """The start of a family leaves budget to those that come later: on wide tables one trial
+        of curves would take all of it."""
+        is_last = runner is self.runners[-1]
+        return nullcontext() if is_last else self.budget.shared()
 
     def _walk_along(self, axes: tuple[str, ...], runner: Runner) -> None:
         for axis in axes:

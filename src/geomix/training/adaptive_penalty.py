@@ -70,7 +70,7 @@ def part_strengths(planes: Planes, rows: Rows) -> FloatArray:
     strengths = np.zeros(len(X.lift.parts))
     for j, (part, steps, codes) in enumerate(X.by_part()):
         mass = np.bincount(codes, rows.weight, part.n_bins)
-        added = part.bin_phi() @ planes.weights[:, steps].T
+        added = part.values_of_bins(planes.weights[:, steps].T)
         added -= added.mean(axis=1, keepdims=True)
         strengths[j] = np.sqrt(mass @ (added**2).mean(axis=1) / mass.sum())
     return strengths

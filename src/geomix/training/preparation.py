@@ -53,8 +53,8 @@ MOST_NUMBERS_TO_KEEP = 2**19
 # ``n_frequencies="auto"``: more inputs need more frequencies for as good a kernel.
 FREQUENCIES_PER_INPUT = 16
 FREQUENCIES_RANGE = (128, 512)
-# A column has at most one knot for so many rows. Where the number of knots is chosen, the first
-# ``FIRST_KNOTS`` of them may be closer (decision 75).
+# A column has at most one knot for so many rows. In models to be read, where the race chooses the
+# number of knots, the first ``FIRST_KNOTS`` of them may be closer (decision 75).
 ROWS_PER_KNOT, ROWS_PER_FIRST_KNOT, FIRST_KNOTS = 16, 8, 64
 FEWEST_KNOTS = 8
 # A class gets several planes only with this many rows for each.
@@ -203,7 +203,7 @@ class Preparation:
     def most_knots(self) -> int:
         """The most knots of a column for this number of rows."""
         most = max(len(self.encoded) // ROWS_PER_KNOT, FEWEST_KNOTS)
-        if self.settings.preset != "fast":
+        if self.settings.preset == "readable":
             most = max(most, min(len(self.encoded) // ROWS_PER_FIRST_KNOT, FIRST_KNOTS))
         return min(most, MOST_KNOTS)
 
