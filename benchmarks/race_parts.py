@@ -1,7 +1,7 @@
 """What each part of the race is worth: the default fit beside itself with one part switched off.
 
     python benchmarks/race_parts.py [--data FOLDER ...] [--tables a,b] [--seeds N]
-        [--parts a,b] [--rows N] [--one-plane] [--output FILE]
+        [--parts a,b] [--rows N] [--preset NAME] [--one-plane] [--output FILE]
 
 Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--rows``). The parts:
 
@@ -20,6 +20,7 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--row
     folds    tables of 1,000 to 2,000 rows are cross-validated, and not split once
     dropped  models of one plane that were dropped are measured in the finals, to be added
     knots    curves of up to 64 knots need eight rows for each, and not sixteen
+    room     the start of a family leaves half of the budget to later ones
 
 Other settings are compared in the same way: ``half an error`` for the simplest family,
 ``smoothing 0.02``, ``rotated``, ``half budget``, ``eight starts``, ``calm to 0.2`` and the like.
@@ -141,6 +142,7 @@ VARIANTS = {
         lambda: changed(race.Runner, "is_dropped", property(lambda _: False))
     ),
     "sixteen rows": Variant(lambda: changed(preparation, "ROWS_PER_FIRST_KNOT", 16)),
+    "no room": Variant(lambda: changed(race.Race, "_room_for_later", lambda *_: nullcontext())),
     "half an error": Variant(lambda: changed(race, "ERRORS_TO_PREFER_SIMPLE", 0.5)),
     "no ties": Variant(lambda: changed(race, "NATS", race.NATS._replace(worth_a_step=0.0))),
     **{
@@ -161,6 +163,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, metavar="N")
     parser.add_argument("--parts", default=PARTS, metavar="A,B", help=f"of {', '.join(VARIANTS)}")
     parser.add_argument("--rows", type=int, default=Caps().train, metavar="N")
+    parser.add_argument("--preset", default="readable", metavar="NAME")
     parser.add_argument("--one-plane", action="store_true")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
     wanted = parser.parse_args()
@@ -170,7 +173,7 @@ def main() -> None:
         for folder in wanted.data
     ]
     variants = {name: VARIANTS[name] for name in ("default", *wanted.parts.split(","))}
-    settings = ONE_PLANE if wanted.one_plane else {}
+    settings = {"preset": wanted.preset, **(ONE_PLANE if wanted.one_plane else {})}
     text = "\n".join(
         section(name, some, wanted.seeds, variants, settings, Caps(train=wanted.rows))
         for name, some in parts
@@ -178,7 +181,9 @@ def main() -> None:
     )
     one_plane = " --one-plane" if wanted.one_plane else ""
     rows = "" if wanted.rows == Caps().train else f" --rows {wanted.rows}"
-    command = f"python benchmarks/race_parts.py{one_plane}{rows} --seeds {wanted.seeds}"
+    preset = "" if wanted.preset == "readable" else f" --preset {wanted.preset}"
+    options = f"{one_plane}{preset}{rows} --seeds {wanted.seeds}"
+    command = f"python benchmarks/race_parts.py{options}"
     head = f"# Parts of the race\n\nMade by `{command} --parts {wanted.parts!r}`.\n\n"
     wanted.output.write_text(head + text)
 

@@ -702,7 +702,7 @@ def test_a_step_that_is_clearly_worse_is_not_trained_on_every_fold(monkeypatch, 
     assert stand_in_trial(monkeypatch, rng, step_loss=0.2)[1] == 5
 
 
-@pytest.mark.parametrize(("n_rows", "n_fits"), [(1200, 6), (4000, 3)])
+@pytest.mark.parametrize(("n_rows", "n_fits"), [(1200, 6), (1800, 4), (4000, 3)])
 def test_one_candidate_is_calibrated_by_as_few_folds_as_have_enough_rows(
     n_rows, n_fits, monkeypatch
 ):

@@ -226,15 +226,22 @@ class Folds:
         rows = task.rows.take(self._sampled(train, n_rows))
         return Fold(task.prepared(rows, held_out))
 
+    @property
+    def n_folds(self) -> int:
+        """Folds of a cross-validation: all of them, or as many as calibrate a candidate that is
+        decided."""
+        n_valid = [len(valid) for _, valid in self.splits]
+        return min(_n_enough(n_valid), len(n_valid)) if self.is_decided else len(n_valid)
+
     def n_to_check(self, operations: float) -> int:
-        """Folds that decide the temperature of the winner: all folds of few rows, or as many of
+        """Folds that decide the temperature of the winner: the folds of few rows, or as many of
         five as have enough validation rows. The last rung alone where training on five would take
         more than a twentieth of the budget, or where rows are many."""
         task = self.task
         if not self.splits or not task.refit:
             return 0
         if len(self.splits) > 1:
-            return len(self.splits)
+            return self.n_folds
         if self.is_decided:
             return max(len(self.finals), 1)
         most = OPERATIONS.most[task.settings.preset] / 20.0
@@ -333,7 +340,7 @@ class Rungs:
     def sizes(self) -> tuple[int, ...]:
         """Training rows of each rung, or folds."""
         if len(self.all_folds.splits) > 1:
-            sizes: tuple[int, ...] = (len(self.all_folds.splits),)
+            sizes: tuple[int, ...] = (self.all_folds.n_folds,)
         else:
             n_train = self.all_folds.n_train
             sizes = tuple(min(n_rows, n_train) for n_rows in ROWS_PER_RUNG)
