@@ -1,6 +1,7 @@
 // Training rows and L-BFGS over them.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
@@ -10,9 +11,9 @@
 #include "bind/spline.h"
 #include "rows/sparse_rows.h"
 #include "solvers/bounded_lbfgs.h"
-#include "solvers/lbfgs.h"
 #include "solvers/objective.h"
 #include "solvers/ordered.h"
+#include "solvers/stages.h"
 
 namespace geomix {
 namespace {
@@ -86,22 +87,38 @@ template <class R>
 class Penalised {
   public:
     Penalised(const TrainingRows<R>& rows, const In2<double>& weights, const In1<double>& biases,
-              const In1<Index>& class_start, double sharpness, double label_smoothing,
-              const In1<double>& coefficients, double shrink_to_mean)
+              const In1<Index>& class_start, double label_smoothing, double shrink_to_mean)
         : rows_(rows.rows), planes_(planes_from<typename R::Number>(weights, biases, class_start,
-                                                                    sharpness, label_smoothing)),
-          coefficients_(coefficients.data(), coefficients.data() + length(coefficients)),
-          relief_(shrink_to_mean), total_(length(biases), width(weights))
+                                                                    1.0, label_smoothing)),
+          coefficients_(static_cast<std::size_t>(length(biases))), relief_(shrink_to_mean),
+          total_(length(biases), width(weights))
     {
         rows.fit_for(planes_);
-        need(length(coefficients) == length(biases), "One coefficient for each plane is needed.");
     }
+
+    // With these coefficients of the planes' squared lengths.
+    void begin(double sharpness, const In1<double>& coefficients)
+    {
+        need(length(coefficients) == static_cast<Index>(coefficients_.size()),
+             "One coefficient for each plane is needed.");
+        planes_.sharpness = static_cast<typename R::Number>(sharpness);
+        std::copy(coefficients.data(), coefficients.data() + coefficients.size(),
+                  coefficients_.begin());
+    }
+    // With the coefficients of a stage, from the usage of the planes at its first point.
+    void begin(double sharpness, const UsagePenalty& penalty)
+    {
+        planes_.sharpness = static_cast<typename R::Number>(sharpness);
+        penalty_ = &penalty;
+    }
+    const Vector& usage() const { return usage_; }
 
     bool operator()(const Vector& flat, double& value, Vector& gradient, Interrupt& interrupt,
                     Team& team)
     {
         planes_.assign(flat.data());
         if (!rows_.terms(planes_, total_, interrupt, team, workspace_)) return false;
+        if (penalty_) set_coefficients();
         value = penalised(total_, flat.data(), coefficients_.data(),
                           static_cast<Index>(coefficients_.size()), planes_.n_inputs,
                           gradient.data(), team);
@@ -111,9 +128,22 @@ class Penalised {
     }
 
   private:
+    // The only plane of a class answers for all of its score.
+    void set_coefficients()
+    {
+        const std::size_t n_planes = coefficients_.size();
+        usage_.assign(n_planes, 1.0);
+        if (n_planes + 1 > planes_.class_start.size())
+            for (std::size_t p = 0; p < n_planes; ++p)
+                usage_[p] = total_.sums.usage[p] / total_.sums.row_weight;
+        for (std::size_t p = 0; p < n_planes; ++p) coefficients_[p] = penalty_->of(usage_[p]);
+        penalty_ = nullptr;
+    }
+
     const R& rows_;
     Planes<typename R::Number> planes_;
-    Vector coefficients_;
+    Vector coefficients_, usage_;
+    const UsagePenalty* penalty_ = nullptr;
     double relief_;
     OwnedSums total_;
     typename R::Workspace workspace_;
@@ -143,6 +173,56 @@ std::pair<std::string, std::vector<double>> run_solver(Solver& solver, Index mos
     return {name_of(progress), std::move(values)};
 }
 
+Vector flat(const In2<double>& weights, const In1<double>& biases)
+{
+    Vector all;
+    all.reserve(weights.size() + biases.size());
+    all.insert(all.end(), weights.data(), weights.data() + weights.size());
+    all.insert(all.end(), biases.data(), biases.data() + biases.size());
+    return all;
+}
+
+// A descent in stages, in one call: the numbers of the planes, whether it converged, and of each
+// stage its sharpness, the usage of the planes and the values.
+template <class R>
+nb::tuple descend_by_stages(const TrainingRows<R>& rows, In2<double> weights, In1<double> biases,
+                            In1<Index> class_start, double label_smoothing, double shrink_to_mean,
+                            In1<double> sharpness, std::tuple<double, double, double> penalty,
+                            std::tuple<Index, Index, Index> limits,
+                            std::tuple<double, double, double> tols)
+{
+    need(length(sharpness) >= 1, "A descent needs a stage.");
+    Penalised<R> objective(rows, weights, biases, class_start, label_smoothing, shrink_to_mean);
+    const auto [l2, beta, delta] = penalty;
+    const auto [early_limit, max_iter, rounds] = limits;
+    const auto [gradient_tol, early_value_tol, value_tol] = tols;
+    const StagePlan plan{{sharpness.data(), sharpness.data() + sharpness.size()},
+                         {l2, beta, delta},
+                         early_limit,
+                         max_iter,
+                         rounds,
+                         gradient_tol,
+                         early_value_tol,
+                         value_tol};
+    Staged found;
+    {
+        nb::gil_scoped_release released;
+        Interrupt interrupt(python_was_interrupted);
+        Team team;
+        found = StagedDescent(objective, plan, interrupt, team).run(flat(weights, biases));
+    }
+    if (found.interrupted) throw nb::python_error();
+    nb::list stages;
+    for (Stage& stage : found.stages) {
+        const std::size_t n = stage.usage.size();
+        stages.append(nb::make_tuple(stage.sharpness,
+                                     owned<Array1>(std::move(stage.usage), {n}),
+                                     std::move(stage.values)));
+    }
+    const std::size_t n = found.at.size();
+    return nb::make_tuple(owned<Array1>(std::move(found.at), {n}), found.converged, stages);
+}
+
 template <class R>
 class Minimizer {
   public:
@@ -150,10 +230,10 @@ class Minimizer {
               In1<Index> class_start, double sharpness, double label_smoothing,
               In1<double> coefficients, double shrink_to_mean, double gradient_tol,
               double value_tol)
-        : objective_(rows, weights, biases, class_start, sharpness, label_smoothing, coefficients,
-                     shrink_to_mean),
-          solver_(start(weights, biases), gradient_tol, value_tol)
+        : objective_(rows, weights, biases, class_start, label_smoothing, shrink_to_mean),
+          solver_(flat(weights, biases), gradient_tol, value_tol)
     {
+        objective_.begin(sharpness, coefficients);
     }
 
     // "moving" or "converged" after a step, "optimal" or "stuck" where none was possible
@@ -172,15 +252,6 @@ class Minimizer {
     double value() const { return solver_.value(); }
 
   private:
-    static Vector start(const In2<double>& weights, const In1<double>& biases)
-    {
-        Vector all;
-        all.reserve(weights.size() + biases.size());
-        all.insert(all.end(), weights.data(), weights.data() + weights.size());
-        all.insert(all.end(), biases.data(), biases.data() + biases.size());
-        return all;
-    }
-
     Penalised<R> objective_;
     Lbfgs solver_;
 };
@@ -194,12 +265,12 @@ class OrderedMinimizer {
                      In1<double> coefficients, double shrink_to_mean, double gradient_tol,
                      double value_tol, In1<Index> features, In2<std::uint8_t> sides,
                      In1<double> start, In1<double> low, In1<double> high)
-        : objective_(rows, weights, biases, class_start, sharpness, label_smoothing, coefficients,
-                     shrink_to_mean),
+        : objective_(rows, weights, biases, class_start, label_smoothing, shrink_to_mean),
           order_(checked_order(length(weights), width(weights), features, sides)),
           flat_(static_cast<std::size_t>(order_.n_flat())), flat_gradient_(flat_.size()),
           solver_(checked(start), {checked(low), checked(high)}, gradient_tol, value_tol)
     {
+        objective_.begin(sharpness, coefficients);
     }
 
     std::string step() { return run(1).first; }
@@ -307,7 +378,8 @@ void bind_kind(nb::module_& m, const char* rows_name, const char* minimizer_name
     make(nb::class_<TrainingRows<R>>(m, rows_name))
         .def("terms", &terms<R>)
         .def("cross_entropy", &cross_entropy<R>)
-        .def("class_scores", &class_scores<R>);
+        .def("class_scores", &class_scores<R>)
+        .def("descend_by_stages", &descend_by_stages<R>);
     nb::class_<Minimizer<R>>(m, minimizer_name)
         .def(nb::init<const TrainingRows<R>&, In2<double>, In1<double>, In1<Index>, double, double,
                       In1<double>, double, double, double>(),

@@ -346,9 +346,10 @@ def test_planes_survive_the_trip_through_a_flat_vector(rng):
     assert planes.per_class.tolist() == [2, 1, 3]
 
 
+@pytest.mark.parametrize("max_iter", [2, 60, 400])
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-def test_watching_changes_nothing(parts, solver):
-    options = {"solver": solver, "max_iter": 60, "early_stopping": "off"}
+def test_watching_changes_nothing(parts, solver, max_iter):
+    options = {"solver": solver, "max_iter": max_iter, "early_stopping": "off"}
     watched, alone = run((parts[0], None), **options), run((parts[0], None), watch=None, **options)
     assert np.array_equal(watched.planes.as_vector(), alone.planes.as_vector())
     assert watched.records == alone.records

@@ -48,6 +48,38 @@ class Descended(NamedTuple):
     values: list[float]
 
 
+@dataclass(frozen=True, eq=False)
+class StagePlan:
+    """A descent in stages of growing sharpness, each with the penalty that the usage of the planes
+    at its start gives (``objective.usage_penalty``).
+
+    sharpness : of each stage;  early_limit, early_value_tol : of all stages but the last;
+    rounds : at the final sharpness, as long as they converge in more than one iteration;
+    max_iter : of all stages together.
+    """
+
+    sharpness: FloatArray
+    label_smoothing: float
+    shrink_to_mean: float
+    l2: float
+    usage_beta: float
+    usage_delta: float
+    early_limit: int
+    max_iter: int
+    rounds: int
+    tol: float
+    early_value_tol: float
+    value_tol: float
+
+
+class Stage(NamedTuple):
+    """What one stage did: the usage in its penalty, and the objective at every iteration."""
+
+    sharpness: float
+    usage: FloatArray
+    values: list[float]
+
+
 class Coordinates(Protocol):
     """The numbers that the solver works on, and their relation to planes.
 

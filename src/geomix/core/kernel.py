@@ -20,7 +20,7 @@ import numpy as np
 from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, plain
 from geomix.core import calibration, calm, clustering, row_span
 from geomix.core.adam import AdamState
-from geomix.core.descent import Descended, Descent, descend
+from geomix.core.descent import Descended, Descent, Stage, StagePlan, descend
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import FourierLift, Lift
 from geomix.core.lifts import fourier_features as numpy_fourier_features
@@ -178,6 +178,16 @@ def minimize(rows: Sums, descent: Descent) -> Descended:
     if native is not None and isinstance(rows, native.NativeRows):
         return native.descend(rows, descent)
     return descend(rows, descent)
+
+
+def minimize_by_stages(
+    rows: Sums, planes: Planes, plan: StagePlan
+) -> tuple[Planes, bool, list[Stage]] | None:
+    """All stages of a descent in one native call: the last planes, whether the last stage
+    converged, and what each did. None for rows that are not native."""
+    if native is not None and isinstance(rows, native.NativeRows):
+        return native.descend_by_stages(rows, planes, plan)
+    return None
 
 
 def minimize_within(rows: Sums, descent: Descent, numbers: OrderedWeights) -> Descended:

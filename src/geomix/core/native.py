@@ -20,7 +20,7 @@ from geomix import _native
 from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, contiguous, plain
 from geomix.core import calibration, clustering
 from geomix.core.adam import AdamState
-from geomix.core.descent import Descended, Descent
+from geomix.core.descent import Descended, Descent, Stage, StagePlan
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lbfgs import Enough
 from geomix.core.lifts import FourierLift
@@ -168,6 +168,22 @@ def descend_within(rows: NativeRows, descent: Descent, numbers: OrderedWeights) 
     """The native L-BFGS within bounds."""
     solver = rows.ordered_minimizer(descent, numbers)
     return _descended(solver, descent, numbers.planes_at)
+
+
+def descend_by_stages(
+    rows: NativeRows, planes: Planes, plan: StagePlan
+) -> tuple[Planes, bool, list[Stage]]:
+    """All stages of a descent in one call: see ``kernel.minimize_by_stages``."""
+    vector, converged, stages = rows.packed.descend_by_stages(
+        *_numbers(planes),
+        plan.label_smoothing,
+        plan.shrink_to_mean,
+        plan.sharpness,
+        (plan.l2, plan.usage_beta, plan.usage_delta),
+        (plan.early_limit, plan.max_iter, plan.rounds),
+        (plan.tol, plan.early_value_tol, plan.value_tol),
+    )
+    return planes.with_vector(vector), converged, [Stage(*one) for one in stages]
 
 
 def _descended(

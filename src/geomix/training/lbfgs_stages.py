@@ -11,6 +11,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.core import kernel
+from geomix.core.descent import Stage, StagePlan
 from geomix.core.lbfgs import Enough
 from geomix.core.planes import Planes
 from geomix.training.monotone import minimize as ordered_minimize
@@ -24,27 +25,54 @@ VALUE_TOL_OF_EARLY_STAGES = 1e-4  # these only bring the planes near their final
 
 def train_by_stages(planes: Planes, run: Run) -> Trained:
     """Planes trained by L-BFGS, from stage to stage."""
-    settings = run.settings
-    # With one plane per class the sharpness has no effect; trained planes need no annealing.
-    alone = planes.n_planes == planes.n_classes
-    if alone or run.n_before:
-        stages = np.array([settings.sharpness])
-    else:
-        stages = np.linspace(settings.sharpness_start, settings.sharpness, SHARPNESS_STAGES)
+    plan = _plan(planes, run)
+    # Whatever follows the iterations sees them one by one; a cap holds between stages.
+    if not run.is_followed and run.order is None and run.settings.max_weight_norm is None:
+        found = kernel.minimize_by_stages(run.sums(), planes, plan)
+        if found is not None:
+            return _trained_at_once(*found, run)
+    for sharpness in plan.sharpness[:-1]:
+        planes, _ = _stage(planes, float(sharpness), plan.early_limit, run, validate=False)
     stopped = "max_iter"
-    for sharpness in stages[:-1]:
-        # However short the run, it ends with the sharpness of the model.
-        limit = min(ITERATIONS_PER_EARLY_STAGE, run.max_iter // SHARPNESS_STAGES)
-        planes, _ = _stage(planes, float(sharpness), limit, run, validate=False)
-    for _ in range(ROUNDS_AT_FINAL_SHARPNESS):
+    for _ in range(plan.rounds):
         limit = run.max_iter - run.n_done
         n_before, run.n_since_best = run.n_done, 0
-        planes, converged = _stage(planes, float(stages[-1]), limit, run, validate=True)
+        planes, converged = _stage(planes, float(plan.sharpness[-1]), limit, run, validate=True)
         stopped = run.why_stopped("converged" if converged else "max_iter")
         # Another round only updates the usage in the penalty.
-        if not converged or run.n_done - n_before <= 1 or alone or settings.usage_beta == 0.0:
+        if not converged or run.n_done - n_before <= 1:
             break
     return run.finish(planes, stopped)
+
+
+def _plan(planes: Planes, run: Run) -> StagePlan:
+    settings = run.settings
+    # With one plane per class the sharpness has no effect; trained planes need no annealing.
+    is_alone = planes.n_planes == planes.n_classes
+    n_stages = 1 if is_alone or run.n_before else SHARPNESS_STAGES
+    first = settings.sharpness_start if n_stages > 1 else settings.sharpness
+    return StagePlan(
+        np.linspace(first, settings.sharpness, n_stages),
+        settings.label_smoothing,
+        run.shrink_to_mean,
+        run.l2,
+        settings.usage_beta,
+        settings.usage_delta,
+        # However short the run, it ends with the sharpness of the model.
+        early_limit=min(ITERATIONS_PER_EARLY_STAGE, run.max_iter // SHARPNESS_STAGES),
+        max_iter=run.max_iter - run.n_done,
+        rounds=1 if is_alone or settings.usage_beta == 0.0 else ROUNDS_AT_FINAL_SHARPNESS,
+        tol=settings.tol,
+        early_value_tol=VALUE_TOL_OF_EARLY_STAGES,
+        value_tol=run.value_tol,
+    )
+
+
+def _trained_at_once(planes: Planes, converged: bool, stages: list[Stage], run: Run) -> Trained:
+    for stage in stages:
+        run.usage = tuple(stage.usage.tolist())
+        run.steps_done(stage.sharpness, stage.values)
+    return run.finish(planes, "converged" if converged else "max_iter")
 
 
 def _stage(

@@ -93,6 +93,11 @@ class Run:
         """Whether the validation loss is computed: for early stopping, or for the history."""
         return self.has_valid and (self.phase == "fit" or self.settings.early_stopping != "off")
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether something looks at every iteration."""
+        return self.watch is not None or self.has_valid_loss
+
     def penalty(self, usage: FloatArray) -> FloatArray:
         """lambda of each plane at this usage."""
         return usage_penalty(usage, self.l2, self.settings.usage_beta, self.settings.usage_delta)
