@@ -407,6 +407,19 @@ def test_rows_packed_block_by_block_have_the_sums_of_all_at_once(rng, monkeypatc
     assert np.array_equal(by_block.weights_gradient, at_once.weights_gradient)
 
 
+@pytest.mark.parametrize("as_read", [numbers, lambda picked: picked], ids=["array", "picked"])
+def test_rows_in_single_precision_have_nearly_the_sums_of_double(rng, as_read):
+    X, y, weight = rng.standard_normal((800, 5)), rng.integers(0, 3, 700), rng.random(700)
+    rows = as_read(PickedRows(X, rng.permutation(800)[:700]))
+    planes = random_planes(rng, [2, 1, 2], 5)
+    single, double = (
+        kernel.training_rows(rows, y, weight, is_single=one).terms(planes, 6.0, 0.02)
+        for one in (True, False)
+    )
+    assert single.loss == pytest.approx(double.loss, rel=1e-6)
+    np.testing.assert_allclose(single.weights_gradient, double.weights_gradient, atol=1e-4)
+
+
 @pytest.mark.slow
 def test_a_fit_that_makes_its_rows_again_is_the_same_model(rng, monkeypatch):
     frame = pd.DataFrame(rng.standard_normal((3000, 3)), columns=list("abc"))

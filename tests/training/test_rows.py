@@ -21,6 +21,15 @@ def merged(rows):
     return distinct_rows(rows, column_range(rows.X))
 
 
+def test_only_dense_rows_of_many_numbers_are_trained_on_in_single_precision(rng):
+    X, y = rng.random((5000, 4)), rng.integers(0, 2, 5000)
+    single = as_rows(X, y).in_single_precision()
+    assert single.is_single
+    assert single.take(np.arange(10)).is_single
+    assert not as_rows(X[:50], y[:50]).in_single_precision().is_single
+    assert not as_rows(scipy.sparse.csr_array(X), y).in_single_precision().is_single
+
+
 @pytest.fixture
 def repeated(rng):
     """60 rows of 25 distinct ones, two classes."""

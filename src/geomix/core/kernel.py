@@ -146,9 +146,16 @@ def give_back_memory(*, heap: bool) -> None:
 TrainingRows: TypeAlias = "NumpyRows | NativeRows"
 
 
-def training_rows(X: Matrix, y: IntArray, weight: FloatArray) -> TrainingRows:
-    """Lifted rows with class codes and weights, ready for many passes."""
-    return native.NativeRows(X, y, weight) if is_native else NumpyRows(made_whole(X), y, weight)
+def training_rows(
+    X: Matrix, y: IntArray, weight: FloatArray, *, is_single: bool = False
+) -> TrainingRows:
+    """Lifted rows with class codes and weights, ready for many passes.
+
+    is_single : the native kernel computes with dense rows in float32.
+    """
+    if is_native:
+        return native.NativeRows(X, y, weight, is_single)
+    return NumpyRows(made_whole(X), y, weight)
 
 
 def batch_terms(

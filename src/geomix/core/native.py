@@ -31,7 +31,7 @@ from geomix.core.predictors import CellReader, Predictor, RowExplanation, Scorer
 from geomix.core.spline import Binned, SplineLift
 from geomix.core.spline_parts import CurvePart, LevelPart
 from geomix.table.frames import kind_of
-from geomix.table.row_views import PickedRows, blocks, few_at_once, numbers
+from geomix.table.row_views import DenseRows, PickedRows, blocks, few_at_once, numbers
 from geomix.table.schema import Schema
 
 # The CPU level in use: "scalar", "avx2" or "avx512".
@@ -89,11 +89,11 @@ def give_back_memory(*, heap: bool) -> None:
 class NativeRows:
     """Training rows packed for the native kernel.
 
-    Dense rows are computed with in float64 or float32 as they are, sparse ones in float64,
-    binned ones in float32.
+    Dense rows are computed with in float64, or in float32 where they are or ``is_single``, sparse
+    ones in float64, binned ones in float32.
     """
 
-    def __init__(self, X: Matrix, y: IntArray, weight: FloatArray) -> None:
+    def __init__(self, X: Matrix, y: IntArray, weight: FloatArray, is_single: bool = False) -> None:
         labels = _codes(y), _doubles(weight)
         if isinstance(X, CenteredSparse):
             self.packed = _native.SparseRows(*_csr(X.csr), _doubles(X.shift), *labels)
@@ -104,14 +104,11 @@ class NativeRows:
                 parts = parts.with_units(_doubles(X.units))
             self.packed = _native.BinnedRows(plain(X.codes), parts, *labels)
             self._solver = _native.BinnedMinimizer, _native.BinnedOrderedMinimizer
-        elif isinstance(X, PickedRows):
-            self.packed = _packed_by_blocks(X, *labels)
-            self._solver = _native.Minimizer64, _native.OrderedMinimizer64
-        elif X.dtype == np.float32:
-            self.packed = _native.Rows32(plain(X), *labels)
+        elif is_single or X.dtype == np.float32:
+            self.packed = _packed(_native.Rows32, X, *labels)
             self._solver = _native.Minimizer32, _native.OrderedMinimizer32
         else:
-            self.packed = _native.Rows64(plain(X), *labels)
+            self.packed = _packed(_native.Rows64, X, *labels)
             self._solver = _native.Minimizer64, _native.OrderedMinimizer64
         self._total_weight = float(np.sum(weight))
 
@@ -148,11 +145,14 @@ class NativeRows:
         )
 
 
-def _packed_by_blocks(X: PickedRows, y: IntArray, weight: FloatArray) -> Any:
-    """Picked rows packed in float64, without an array of all of them."""
-    packed = _native.Rows64(X.shape[1], y, weight)
+def _packed(kind: Any, X: DenseRows, y: IntArray, weight: FloatArray) -> Any:
+    """Dense rows packed in the precision of ``kind``; picked ones without an array of all."""
+    dtype = np.float32 if kind is _native.Rows32 else np.float64
+    if not isinstance(X, PickedRows):
+        return kind(plain(X.astype(dtype, copy=False) if X.dtype == np.float64 else X), y, weight)
+    packed = kind(X.shape[1], y, weight)
     for rows in few_at_once(X.shape, ROWS_IN_GROUP):
-        packed.fill(rows.start, numbers(X[rows]))
+        packed.fill(rows.start, contiguous(numbers(X[rows]), dtype))
     return packed
 
 

@@ -141,7 +141,9 @@ def _train_members(
     final, settings = folds.final, folds.task.settings
     held_out = folds.members(chosen.n_members)
     known = final.pairs if chosen.candidate.n_pairs or needs_pairs else None
-    parts = [Fold(final.preparation, train, known_pairs=known) for train, _ in held_out]
+    parts = [
+        Fold(final.preparation, train, known_pairs=known, is_final=True) for train, _ in held_out
+    ]
     fits: list[Fitted] = []
     until = watch_until(deadline, None)
     threads = n_threads(settings.n_jobs)

@@ -41,13 +41,15 @@ PROBE = Candidate("spline", 1e-3, n_planes=1, n_knots=32)
 class Fold:
     """Which of the prepared rows train (None: all) and which validate (None: those held out).
 
-    known_pairs : the pairs of columns to use, strongest first; None: screened on these rows.
+    known_pairs : the pairs of columns to use, strongest first; None: screened on these rows;
+    is_final : whether planes of the model are trained here, in double precision.
     """
 
     preparation: Preparation
     train_index: IntArray | None = None
     valid_index: IntArray | None = None
     known_pairs: Pairs | None = None
+    is_final: bool = False
     trained: dict[Candidate, Start] = field(default_factory=dict)
     wholes: dict[Candidate, Planes] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
@@ -162,10 +164,12 @@ class Fold:
     def parts(self, features: Features) -> tuple[Rows, Rows | None]:
         """Features of the training rows and of the validation rows."""
         if features not in self._parts:
-            rows, index = features.rows, self.train_index
+            rows, index, held_out = features.rows, self.train_index, features.held_out
+            if not self.is_final:
+                rows = rows.in_single_precision()
             train = rows if index is None else rows.take(index)
             self._parts.clear()  # the candidates of one lift come one after another
-            self._parts[features] = train, self._validation(rows, features.held_out)
+            self._parts[features] = train, self._validation(rows, held_out)
         return self._parts[features]
 
     def forget(self) -> None:

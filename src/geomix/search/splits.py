@@ -205,10 +205,11 @@ class Folds:
             share = min(CALIBRATION.share, CALIBRATION.most / len(task.rows))
             train, valid = stratified_split(task.rows.y, share, stream(task.seed, "spared"))
         elif task.refit or not self.splits:
-            return Fold(task.prepared(task.rows, task.valid))
+            return Fold(task.prepared(task.rows, task.valid), is_final=True)
         else:
             train, valid = self.splits[0]
-        return Fold(task.prepared(task.rows.take(train), task.rows.take(valid)))
+        prepared = task.prepared(task.rows.take(train), task.rows.take(valid))
+        return Fold(prepared, is_final=True)
 
     def cross_validation(self, n_folds: int) -> list[Fold]:
         return [Fold(self.final.preparation, *split) for split in self.splits[:n_folds]]

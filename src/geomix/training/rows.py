@@ -22,30 +22,39 @@ from geomix.table.row_views import PickedRows, all_rows, blocks, is_dense
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
 SMALLEST_SPREAD = 1e-300
+# Arithmetic on fewer numbers than this takes little of the time of a fit.
+FEWEST_NUMBERS_IN_SINGLE = 2**14
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows with class codes and weights. y, weight : (n,)
 
-    X : (n, d), a table's ``PickedRows`` or CSR, or an array of working features.
+    X : (n, d), a table's ``PickedRows`` or CSR, or an array of working features;
+    is_single : whether planes are trained on dense rows in single precision (decision 100).
     """
 
     X: Any
     y: IntArray
     weight: FloatArray
+    is_single: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
 
     def take(self, index: Any) -> Rows:
         """Some of the rows, in the order of ``index``; picked ones are not copied."""
-        return Rows(self.X[index], self.y[index], self.weight[index])
+        return Rows(self.X[index], self.y[index], self.weight[index], self.is_single)
+
+    def in_single_precision(self) -> Rows:
+        """The same rows, trained on in single precision if they are dense and have many numbers."""
+        is_small = self.X.shape[0] * self.X.shape[1] < FEWEST_NUMBERS_IN_SINGLE
+        return self if is_small or not is_dense(self.X) else replace(self, is_single=True)
 
     @cached_property
     def prepared(self) -> TrainingRows:
         """The same rows, packed for the kernel once."""
-        return training_rows(self.X, self.y, self.weight)
+        return training_rows(self.X, self.y, self.weight, is_single=self.is_single)
 
     def unpack(self) -> None:
         """Free the packed rows; ``prepared`` packs them again when they are needed."""
