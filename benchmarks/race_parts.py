@@ -45,7 +45,7 @@ from sklearn.metrics import log_loss
 from suite_tables import Caps, find_tables, read_table, split
 
 from geomix import GeometricMixtureClassifier, Recipe
-from geomix.search import candidates, choosing, cost, finish, race, splits, winner
+from geomix.search import candidates, choosing, cost, finish, outcome, race, splits, winner
 from geomix.training import preparation
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -139,11 +139,11 @@ VARIANTS = {
     "no width": Variant(lambda: changed(cost, "_width", columns_alone)),
     "one split": Variant(lambda: changed(splits, "FOLDS_UP_TO", {300: 10, 1000: 5})),
     "finalists alone": Variant(
-        lambda: changed(race.Runner, "is_dropped", property(lambda _: False))
+        lambda: changed(outcome.Runner, "is_dropped", property(lambda _: False))
     ),
     "sixteen rows": Variant(lambda: changed(preparation, "ROWS_PER_FIRST_KNOT", 16)),
     "no room": Variant(lambda: changed(race.Race, "_room_for_later", lambda *_: nullcontext())),
-    "half an error": Variant(lambda: changed(race, "ERRORS_TO_PREFER_SIMPLE", 0.5)),
+    "half an error": Variant(lambda: changed(outcome, "ERRORS_TO_PREFER_SIMPLE", 0.5)),
     "no ties": Variant(lambda: changed(race, "NATS", race.NATS._replace(worth_a_step=0.0))),
     **{
         f"smoothing {share}": Variant(recipe=Recipe(label_smoothing=share))

@@ -17,7 +17,7 @@ from geomix.search import choosing, constants, cost, folds, race, splits, trials
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
-from geomix.search.race import simplest_level_with_best
+from geomix.search.outcome import Runner, simplest_level_with_best
 from geomix.search.trials import Measured, paired
 from geomix.table.row_views import numbers
 from geomix.training.deadline import Deadline
@@ -374,7 +374,7 @@ def test_the_walk_of_a_family_leaves_half_of_the_budget_to_later_ones():
 
 @pytest.mark.parametrize(("place", "kept"), [(0, 50.0), (-1, 0.0)], ids=["first", "last"])
 def test_the_start_of_a_family_leaves_budget_to_later_ones(place, kept):
-    runners = [race.Runner(family) for family in racing(Settings(), ("linear", "spline"))]
+    runners = [Runner(family) for family in racing(Settings(), ("linear", "spline"))]
     running = race.Race(Settings(), None, None, cost.Budget(100.0), runners)
     with running._room_for_later(runners[place]):
         assert running.budget.kept == kept
@@ -589,7 +589,7 @@ def test_a_family_that_is_far_behind_is_not_walked_further(waves):
 def entered(name, losses, n_folds, monkeypatch, start_loss=None, n_rungs=1, n_train=400):
     """A family that enters a race where other families have these losses, and what was tried."""
     settings = Settings(preset="accurate")
-    runners = [race.Runner(family) for family in racing(settings, ("linear", "spline"))]
+    runners = [Runner(family) for family in racing(settings, ("linear", "spline"))]
 
     def measured(candidate, loss):
         noise = 0.2 * np.random.default_rng(round(1e4 * loss)).permutation(np.resize([-1, 1], 100))

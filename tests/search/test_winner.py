@@ -8,7 +8,7 @@ import pytest
 
 from geomix.search.candidates import Candidate
 from geomix.search.families import FAMILIES
-from geomix.search.race import Outcome, Runner, set_verdicts
+from geomix.search.outcome import Outcome, Runner, set_verdicts
 from geomix.search.trials import Excess, KeptFits, Measured, losses_of
 from geomix.search.winner import others_than, with_others_added
 from geomix.training.settings import Settings

@@ -98,6 +98,14 @@ def calibrate(
     return float(np.exp(-best_t)), best_nll
 
 
+def row_losses(S: FloatArray, y: IntArray) -> FloatArray:
+    """(n,) -log p of each row's own class, from class scores (already divided by temperature)."""
+    A = np.ascontiguousarray(S.T)  # sums over few classes are quick along whole columns of rows
+    A = A - A.max(axis=0)
+    losses: FloatArray = np.log(np.exp(A).sum(axis=0)) - A[y, np.arange(len(y))]
+    return losses
+
+
 def negative_log_likelihood(
     P: FloatArray, y: IntArray, sample_weight: FloatArray | None = None
 ) -> float:

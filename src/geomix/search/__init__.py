@@ -9,6 +9,7 @@ trials              a candidate measured on every fold, and how two of them comp
 parallel            fits side by side on threads
 cost                the counted cost of a trial, and the budget
 race                families compete, rung by rung
+outcome             what a race found: the best of every family, the winner, the verdicts
 shares              how many times the planes of other models are added to those of a model
 winner              the families once more, as they would be returned
 choosing            the race as part of a fit: the candidate and what was measured

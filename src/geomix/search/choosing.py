@@ -10,7 +10,8 @@ from geomix.search.constants import STARTS
 from geomix.search.cost import budget_for, most_final_iterations, most_members, operations
 from geomix.search.families import racing
 from geomix.search.folds import Watch
-from geomix.search.race import Outcome, Runner, run_race, set_verdicts
+from geomix.search.outcome import Outcome, Runner, set_verdicts
+from geomix.search.race import run_race
 from geomix.search.shares import Other
 from geomix.search.splits import Folds, Rungs, Task
 from geomix.search.trials import KeptFits, Measured

@@ -113,11 +113,12 @@ def operations(
     preparation = fold.preparation
     n_columns = preparation.encoded.X.shape[1]
     n_pairs = min(candidate.n_pairs, n_columns * (n_columns - 1) // 2)
-    n_features = {
-        "spline": n_columns + n_pairs,
-        "linear": preparation.linear.n_outputs,
-        "fourier": 2 * preparation.n_frequencies,
-    }[candidate.lift]
+    if candidate.lift == "fourier":
+        n_features = 2 * preparation.n_frequencies
+    elif candidate.lift == "linear":
+        n_features = preparation.linear.n_outputs
+    else:
+        n_features = n_columns + n_pairs
     n_weights = n_features
     if candidate.n_knots is not None:
         n_weights = n_columns * candidate.n_knots + bins_per_side(fold.n_train) ** 2 * n_pairs

@@ -24,7 +24,6 @@ from itertools import accumulate
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import (
     ERRORS_TO_DROP,
-    ERRORS_TO_PREFER_SIMPLE,
     FEWEST_ROWS,
     MARGIN_TO_DROP,
     NATS,
@@ -33,70 +32,21 @@ from geomix.search.constants import (
 from geomix.search.cost import Budget, operations
 from geomix.search.families import Family, racing
 from geomix.search.folds import Fold, Watch
+from geomix.search.outcome import (
+    DROPPED,
+    OVER_BUDGET,
+    Outcome,
+    Runner,
+    Tried,
+    bests_of,
+    distance,
+    simplest_level_with_best,
+)
 from geomix.search.parallel import SMALLEST_WORK, n_threads
 from geomix.search.splits import Rungs
-from geomix.search.trials import Excess, KeptFits, Measured, measure, paired
+from geomix.search.trials import KeptFits, Measured, measure, paired
 from geomix.training.deadline import Deadline
 from geomix.training.settings import Settings
-
-OVER_BUDGET, DROPPED = "over budget", "dropped"
-
-
-@dataclass
-class Runner:
-    """A family in the race: its best candidate on this rung, and why it is out."""
-
-    family: Family
-    best: Measured | None = None
-    verdict: str = ""
-
-    @property
-    def is_out(self) -> bool:
-        return bool(self.verdict)
-
-    @property
-    def is_dropped(self) -> bool:
-        return self.verdict.startswith(DROPPED)
-
-    @property
-    def can_be_added(self) -> bool:
-        """Whether the planes of its best candidate can be added to those of other models."""
-        if self.best is None:
-            return False
-        return self.best.candidate.n_planes == 1 and self.best.candidate.lift != "fourier"
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A trial of the race: which family, on which rung."""
-
-    family: str
-    rung: int
-    measured: Measured
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Who won, the best of every family, every trial in order, and why the race ended.
-
-    finalists : the families that were compared last;  fits : of the best of each family, where they
-    were kept;  blended : the winner with the other models that it would get (``winner.py``), None
-    where that was not measured;  added : their families.
-    """
-
-    won: Runner
-    finalists: list[Runner]
-    runners: list[Runner]
-    trials: list[Tried]
-    ended: str = ""
-    fits: dict[Measured, KeptFits] = field(default_factory=dict)
-    blended: Measured | None = None
-    added: tuple[str, ...] = ()
-
-    @property
-    def winner(self) -> Measured:
-        assert self.won.best is not None
-        return self.won.best
 
 
 class RaceIsOver(Exception):
@@ -208,7 +158,7 @@ class Race:
     ) -> list[Runner]:
         """The best families whose finals the budget has room for, in the order of the race.
         beside : families whose finals are paid already."""
-        first, bests = _bests(beside), sorted(_bests(some), key=lambda m: m.loss)
+        first, bests = bests_of(beside), sorted(bests_of(some), key=lambda m: m.loss)
         spent = accumulate(operations(one.candidate, folds) for one in (*first, *bests))
         costs = list(spent)[len(first) :]
         found = {one for one, cost in zip(bests, costs, strict=True) if self.budget.allows(cost)}
@@ -433,7 +383,7 @@ class Race:
             if not runner.is_out and self._is_behind(runner):
                 assert runner.best is not None
                 assert self.best is not None
-                runner.verdict = f"{DROPPED}, {_distance(paired(runner.best, self.best))}"
+                runner.verdict = f"{DROPPED}, {distance(paired(runner.best, self.best))}"
 
 
 def run_race(
@@ -467,35 +417,6 @@ def _outcome(race: Race, ended: str) -> Outcome:
     finalists = finalists or [
         one for one in race.runners if one.best is not None and one.verdict in ("", OVER_BUDGET)
     ]
-    winner = simplest_level_with_best(_bests(finalists), WORTH_IT[race.settings.preset])
+    winner = simplest_level_with_best(bests_of(finalists), WORTH_IT[race.settings.preset])
     won = next(runner for runner in finalists if runner.best is winner)
     return Outcome(won, finalists, race.runners, race.trials, ended, race.fits)
-
-
-def _bests(runners: Sequence[Runner]) -> list[Measured]:
-    return [one.best for one in runners if one.best is not None]
-
-
-def set_verdicts(outcome: Outcome) -> None:
-    """Who was chosen, and how far the others are behind what is returned."""
-    returned = outcome.blended or outcome.winner
-    for runner in outcome.finalists:
-        if runner.best is not None and runner.verdict in ("", OVER_BUDGET):
-            runner.verdict = _distance(paired(runner.best, returned))
-    added = f", with {' and '.join(outcome.added)} added" if outcome.added else ""
-    outcome.won.verdict = f"chosen{added}"
-
-
-def _distance(excess: Excess) -> str:
-    """How far a family is from the winner, or from the best at the time, in words."""
-    by = f"by {abs(excess.mean):.4f} ± {excess.error:.4f}"
-    return f"behind {by}" if excess.mean >= 0.0 else f"ahead {by}, too little for a richer model"
-
-
-def simplest_level_with_best(finalists: Sequence[Measured], worth_it: float) -> Measured:
-    """The first finalist, simple ones first, that is level with the best of them."""
-    best = min(finalists, key=lambda m: m.loss)
-    margin = worth_it * best.loss
-    return next(
-        one for one in finalists if paired(one, best).is_within(ERRORS_TO_PREFER_SIMPLE, margin)
-    )

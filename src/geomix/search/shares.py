@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from geomix.arrays import FloatArray, IntArray
 from geomix.search.candidates import Candidate
 from geomix.search.constants import MARGIN_TO_DROP, SHARES_OF_OTHERS, WORTH_IT
-from geomix.search.trials import KeptFits, Measured, excess_of, losses_of
+from geomix.search.trials import KeptFits, Measured, excess_of, losses_of, weighted_mean
 from geomix.training.settings import Settings
 
 
@@ -102,12 +100,12 @@ def _best_share(
 ) -> tuple[Addition, float] | None:
     """The share with the smallest loss of those that are clearly better than none."""
     _, without = rows.losses(S)
-    before = float(np.average(without, weights=rows.weight))
+    before = weighted_mean(without, rows.weight)
     best, found = before, None
     for one in additions:
         for share in SHARES_OF_OTHERS:
             _, losses = rows.losses(S + share * one.scores)
-            loss = float(np.average(losses, weights=rows.weight))
+            loss = weighted_mean(losses, rows.weight)
             gain = excess_of(without, losses, rows.weight)
             if loss < best and gain.is_clear(one.worth_it * before):
                 best, found = loss, (one, share)

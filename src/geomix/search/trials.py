@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core import kernel
-from geomix.core.calibration import PRIOR_SCALE
-from geomix.core.pooling import log_softmax
+from geomix.core.calibration import PRIOR_SCALE, row_losses
 from geomix.search.candidates import Candidate
 from geomix.search.constants import (
     ERRORS_TO_DROP,
@@ -50,7 +49,7 @@ class Measured:
 
     @cached_property
     def loss(self) -> float:
-        return float(np.average(self.row_losses, weights=self.row_weights))
+        return weighted_mean(self.row_losses, self.row_weights)
 
     @property
     def name(self) -> str:
@@ -128,7 +127,7 @@ def measure(
                 losses = np.concatenate([losses, rival.row_losses[n:] + excess.mean])
                 break
     trained.close()
-    accuracy = float(np.average(S.argmax(axis=1) == y[:n], weights=weight[:n]))
+    accuracy = weighted_mean(S.argmax(axis=1) == y[:n], weight[:n])
     found = _measured(candidate, fits, losses, weight, accuracy, temperature, folds[0], limit)
     return replace(found, n_measured=n), KeptFits(folds, fits, S)
 
@@ -179,7 +178,7 @@ def losses_of(
 ) -> tuple[float, FloatArray]:
     """Temperature of the validation rows' class scores, and each row's loss with it."""
     temperature = kernel.calibrate(S, y, weight, PRIOR_SCALE)[0] if settings.calibrate else 1.0
-    return temperature, -log_softmax(S / temperature)[np.arange(len(y)), y]
+    return temperature, row_losses(S / temperature, y)
 
 
 class Excess(NamedTuple):
@@ -195,6 +194,10 @@ class Excess(NamedTuple):
     def is_clear(self, margin: float) -> bool:
         """Whether the difference is both more than noise and more than a margin."""
         return self.mean > max(ERRORS_TO_DROP * self.error, margin)
+
+
+def weighted_mean(values: FloatArray | BoolArray, weight: FloatArray) -> float:
+    return float((values * weight).sum() / weight.sum())
 
 
 def paired(one: Measured, other: Measured) -> Excess:

@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from geomix.arrays import FloatArray
 from geomix.search.constants import WORTH_IT
 from geomix.search.folds import Fold, pooled
-from geomix.search.race import Outcome, Runner
+from geomix.search.outcome import Outcome, Runner
 from geomix.search.shares import Other, ValidationRows, as_addition, best_shares
 from geomix.search.splits import Folds
-from geomix.search.trials import Measured, paired
+from geomix.search.trials import Measured, paired, weighted_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +97,7 @@ def _with(
     return replace(
         best,
         row_losses=losses,
-        accuracy=float(np.average(S.argmax(axis=1) == rows.y, weights=rows.weight)),
+        accuracy=weighted_mean(S.argmax(axis=1) == rows.y, rows.weight),
         temperature=temperature,
         n_numbers=best.n_numbers + sum(one.n_numbers for one in added),
         n_pairs=max(best.n_pairs, *(one.n_pairs for one in added)),

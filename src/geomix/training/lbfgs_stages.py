@@ -49,10 +49,11 @@ def _plan(planes: Planes, run: Run) -> StagePlan:
     settings = run.settings
     # With one plane per class the sharpness has no effect; trained planes need no annealing.
     is_alone = planes.n_planes == planes.n_classes
-    n_stages = 1 if is_alone or run.n_before else SHARPNESS_STAGES
-    first = settings.sharpness_start if n_stages > 1 else settings.sharpness
+    sharpness = np.array([settings.sharpness], dtype=np.float64)
+    if not is_alone and not run.n_before:
+        sharpness = np.linspace(settings.sharpness_start, settings.sharpness, SHARPNESS_STAGES)
     return StagePlan(
-        np.linspace(first, settings.sharpness, n_stages),
+        sharpness,
         settings.label_smoothing,
         run.shrink_to_mean,
         run.l2,

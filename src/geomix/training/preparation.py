@@ -165,7 +165,7 @@ class Preparation:
         if n_planes is None:
             return self.clusters
         if n_planes == 1:
-            return whole_classes(self.encoded.y, self.n_classes)
+            return self._whole_classes
         with self._turn:
             if n_planes not in self._split:
                 self._split[n_planes] = self._clusters(self._counts(n_planes))
@@ -183,8 +183,17 @@ class Preparation:
         return n_planes == 1 or bool(self.clusters_of(n_planes).planes_per_class.max() == 1)
 
     def _counts(self, n_planes: int) -> IntArray:
+        return np.minimum(self._most_planes, n_planes)
+
+    @cached_property
+    def _most_planes(self) -> IntArray:
+        """(n_classes,) planes that the rows of each class are enough for."""
         counts = np.bincount(self.encoded.y, minlength=self.n_classes)
-        return np.clip(counts // ROWS_PER_PLANE, 1, n_planes)
+        return np.maximum(counts // ROWS_PER_PLANE, 1)
+
+    @cached_property
+    def _whole_classes(self) -> Clusters:
+        return whole_classes(self.encoded.y, self.n_classes)
 
     @cached_property
     def _gamma_of_rows(self) -> float:
