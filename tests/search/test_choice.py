@@ -433,13 +433,21 @@ def small_rungs(monkeypatch, *sizes):
 
 
 def test_families_that_are_behind_on_few_rows_are_not_tried_on_more(moons, monkeypatch):
-    small_rungs(monkeypatch, 200, 600, 900)
+    small_rungs(monkeypatch, 200, 420, 900)
     clf = GeometricMixtureClassifier(random_state=0).fit(*moons)
     rungs = {trial.rung for trial in clf.history_.trials}
     assert rungs == {0, 1, 2}
     assert "linear" not in {t.family for t in clf.history_.trials if t.rung == 2}
     assert {trial.n_rows for trial in clf.history_.trials if trial.rung == 0} == {200}
     assert clf.score(*moons) > 0.93
+
+
+@pytest.mark.parametrize(
+    ("n_train", "rungs"),
+    [(1_800, (1_800,)), (4_999, (4_999,)), (5_000, (2_500, 5_000)), (12_800, (2_500, 12_800))],
+)
+def test_every_rung_has_at_least_twice_the_rows_of_the_one_before(n_train, rungs):
+    assert splits.rows_of_rungs(n_train) == rungs
 
 
 def test_a_penalty_found_on_some_rows_is_the_same_prior_beside_all(moons, monkeypatch):
@@ -629,6 +637,23 @@ def test_many_planes_are_not_tried_where_several_gain_nothing(several, is_tried,
     assert (runner.verdict == skipped) != is_tried
 
 
+@pytest.mark.parametrize(
+    ("name", "linear", "n_folds", "is_tried"),
+    [
+        ("several spline planes", 0.296, 5, True),
+        ("several spline planes", 0.29, 5, False),  # curves are 3 % behind lines
+        ("several spline planes", 0.29, 1, True),  # more rows may find another penalty
+        ("spline with pairs", 0.29, 5, True),  # may be added to the winner
+    ],
+)
+def test_on_few_rows_several_planes_do_not_start_from_curves_that_are_behind_lines(
+    name, linear, n_folds, is_tried, monkeypatch
+):
+    runner, tried = entered(name, {"linear": linear, "spline": 0.3}, n_folds, monkeypatch)
+    assert bool(tried) == is_tried
+    assert (runner.verdict == "skipped, spline is behind a simpler family") != is_tried
+
+
 @pytest.mark.parametrize(("n_train", "is_tried"), [(799, False), (800, True)])
 def test_several_planes_with_pairs_do_not_race_on_few_rows(n_train, is_tried, monkeypatch):
     name, losses = "several spline planes with pairs", {"spline": 0.3, "spline with pairs": 0.2}
@@ -640,8 +665,8 @@ def test_several_planes_with_pairs_do_not_race_on_few_rows(n_train, is_tried, mo
 @pytest.mark.parametrize(
     ("n_folds", "linear", "start", "is_walked"),
     [
-        (5, 0.29, 0.303, True),  # level with the family it starts from
-        (5, 0.29, 0.32, False),  # 7 % behind it
+        (5, 0.299, 0.303, True),  # level with the family it starts from
+        (5, 0.299, 0.32, False),  # 7 % behind it
         (1, 0.29, 0.32, True),  # more rows may find another penalty
         (1, 0.2, 0.32, False),  # the family it starts from is far behind the best, too
         (1, 0.2, 0.28, True),  # but this one is better

@@ -28,7 +28,8 @@ FEWEST_ROWS = FewestRows(to_hold_out=50, for_planes_with_pairs=800)
 FOLDS_UP_TO = {300: 10, 2000: 5}
 
 # Training rows of each rung of the race. Families that lose on few rows are dropped before they
-# cost anything; a penalty found on n rows is l2 n / N beside N rows.
+# cost anything; a penalty found on n rows is l2 n / N beside N rows. A rung with less than twice
+# the rows of the last takes its place (decision 101).
 ROWS_PER_RUNG = (2_500, 10_000, 20_000)
 
 

@@ -237,6 +237,9 @@ class Race:
         if self._has_folds and parent is not None and self._is_in_vain(parent):
             runner.verdict = f"skipped, {parent.family.name} is no better than its own parent"
             return None
+        if self._has_folds and parent is not None and self._starts_behind(runner, parent):
+            runner.verdict = f"skipped, {parent.family.name} is behind a simpler family"
+            return None
         if runner.family.has_pairs and not fold.pairs:
             runner.verdict = "skipped, no pair of columns interacts"
             return None
@@ -254,6 +257,15 @@ class Race:
         if parent is None or parent.best is None or runner.best is None:
             return False
         return runner.best.loss >= parent.best.loss
+
+    def _starts_behind(self, runner: Runner, parent: Runner) -> bool:
+        """Whether several planes would start from a family that is behind a simpler one: where
+        lines are better than one curve per column, several curves are not better (decision 64)."""
+        simpler = bests_of(self.runners[: self.runners.index(parent)])
+        if not runner.family.has_several_planes or not simpler or parent.best is None:
+            return False
+        best = min(one.loss for one in simpler)
+        return parent.best.loss > (1.0 + MARGIN_TO_DROP.of_best) * best
 
     def _parent(self, runner: Runner) -> Runner | None:
         return next((r for r in self.runners if r.family.name == runner.family.parent), None)

@@ -327,6 +327,21 @@ def _n_enough(n_valid: list[int]) -> int:
     return 1 + sum(n < CALIBRATION.enough for n in accumulate(n_valid))
 
 
+def rows_of_rungs(n_train: int) -> tuple[int, ...]:
+    """Training rows of each rung. One with less than twice the rows of the last takes its place:
+    it would repeat the same walks for little that is new.
+
+    >>> rows_of_rungs(4_000), rows_of_rungs(8_000), rows_of_rungs(100_000)
+    ((4000,), (2500, 8000), (2500, 10000, 20000))
+    """
+    sizes: list[int] = []
+    for size in (min(n_rows, n_train) for n_rows in ROWS_PER_RUNG):
+        if sizes and size < 2 * sizes[-1]:
+            sizes.pop()
+        sizes.append(size)
+    return tuple(sizes)
+
+
 @dataclass(frozen=True, eq=False)
 class Rungs:
     """The rungs of a race: more training rows on each; one rung of folds where rows are few, and
@@ -341,11 +356,9 @@ class Rungs:
     def sizes(self) -> tuple[int, ...]:
         """Training rows of each rung, or folds."""
         if len(self.all_folds.splits) > 1:
-            sizes: tuple[int, ...] = (self.all_folds.n_folds,)
-        else:
-            n_train = self.all_folds.n_train
-            sizes = tuple(min(n_rows, n_train) for n_rows in ROWS_PER_RUNG)
-        return sizes[-1:] if self.all_folds.is_decided else tuple(dict.fromkeys(sizes))
+            return (self.all_folds.n_folds,)
+        sizes = rows_of_rungs(self.all_folds.n_train)
+        return sizes[-1:] if self.all_folds.is_decided else sizes
 
     def give_back_memory(self) -> None:
         self.all_folds.task.give_back_memory()
