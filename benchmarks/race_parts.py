@@ -21,6 +21,8 @@ Each table is split as in ``suite.py`` (at most 10,000 training rows, or ``--row
     dropped  models of one plane that were dropped are measured in the finals, to be added
     knots    curves of up to 64 knots need eight rows for each, and not sixteen
     room     the start of a family leaves half of the budget to later ones
+    rungs    a rung with less than twice the rows of the last takes its place
+    lines    on few rows several planes do not start from curves that are behind lines
 
 Other settings are compared in the same way: ``half an error`` for the simplest family,
 ``smoothing 0.02``, ``rotated``, ``half budget``, ``eight starts``, ``calm to 0.2`` and the like.
@@ -92,6 +94,11 @@ def columns_alone(_: Any, task: Any) -> int:
     return int(task.rows.X.shape[1])
 
 
+def every_rung(n_train: int) -> tuple[int, ...]:
+    """The rungs of a race, however near to each other."""
+    return tuple(dict.fromkeys(min(n_rows, n_train) for n_rows in splits.ROWS_PER_RUNG))
+
+
 def all_walks() -> Any:
     """Families that start far behind are walked, too."""
     off = ExitStack()
@@ -143,6 +150,8 @@ VARIANTS = {
     ),
     "sixteen rows": Variant(lambda: changed(preparation, "ROWS_PER_FIRST_KNOT", 16)),
     "no room": Variant(lambda: changed(race.Race, "_room_for_later", lambda *_: nullcontext())),
+    "every rung": Variant(lambda: changed(splits, "rows_of_rungs", every_rung)),
+    "from behind": Variant(lambda: changed(race.Race, "_starts_behind", never)),
     "half an error": Variant(lambda: changed(outcome, "ERRORS_TO_PREFER_SIMPLE", 0.5)),
     "no ties": Variant(lambda: changed(race, "NATS", race.NATS._replace(worth_a_step=0.0))),
     **{

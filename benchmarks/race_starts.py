@@ -86,7 +86,7 @@ def starts(path: Path, seed: int, n_rows: int) -> Iterator[Start]:
             one.loss for one, family in zip(before, families, strict=False) if family == parent
         )
         best = min(one.loss for one in before)
-        simpler = min((one.loss for one in before[: families.index(parent)]), default=best)
+        simpler = min((one.loss for one in before[: families.index(parent)]), default=of_parent)
         loss, is_behind = trials[at]
         of_simpler = of_parent / simpler
         yield Start(name, loss / of_parent, of_parent / best, of_simpler, is_behind, name == chosen)

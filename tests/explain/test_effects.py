@@ -190,6 +190,32 @@ def test_the_density_is_that_of_the_rows(one_plane):
     assert line.density_edges[[0, -1]].tolist() == [X["line"].min(), X["line"].max()]
 
 
+def flags_table(n_rows=1200):
+    """A column of 0 and 1 that decides together with another: its effect steps at 1 exactly."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"flag": rng.integers(2, size=n_rows).astype(float)})
+    X["calls"], X["size"] = rng.integers(9, size=n_rows), rng.normal(size=n_rows)
+    log_odds = 2.0 * X["flag"] * np.sign(X["size"]) - X["flag"] + 0.5 * (X["calls"] > 5)
+    return X, np.where(log_odds + rng.logistic(size=n_rows) > 0.0, "yes", "no")
+
+
+@pytest.mark.parametrize("n_planes", [1, 2])
+def test_a_number_of_few_values_has_its_effect_at_these_values_alone(n_planes):
+    X, y = flags_table()
+    clf = GeometricMixtureClassifier(lift="spline", n_planes=n_planes, l2=1e-3, random_state=0)
+    model = clf.fit(X, y).model_
+    found = model.effects(X)
+    for name in ("flag", "calls"):
+        assert found[name].has_few_values
+        assert found[name].x.tolist() == sorted(set(X[name]))
+        at_values = np.bincount(np.searchsorted(found[name].x, X[name])) / len(X)
+        np.testing.assert_allclose(found[name].shares, at_values)
+        edges = found[name].density_edges
+        assert (edges[0] + edges[1]) / 2.0 == pytest.approx(X[name].min())
+    assert not found["size"].has_few_values
+    assert not model.effects()["flag"].has_few_values
+
+
 def test_bands_cover_the_true_curves_of_a_known_model():
     """On average over points, columns and tables, bands of 90 % cover 85 to 95 %."""
     covered = []

@@ -27,6 +27,7 @@ class Effect:
     shares : (K,) share of the rows at each value (between two values a row counts for both) or
         level;  missing_share : of the missing cells
     density, density_edges : (B,), (B + 1,) histogram of a number
+    has_few_values : whether ``x`` are all values that a number has in the rows
     importance, importance_lower, importance_upper : (n_curves,) mean absolute effect over the rows
 
     What needs rows is None without them. Spline models and levels know their shares without rows.
@@ -48,6 +49,7 @@ class Effect:
     missing_share: float | None = None
     density: FloatArray | None = None
     density_edges: FloatArray | None = None
+    has_few_values: bool = False
     importance: FloatArray | None = None
     importance_lower: FloatArray | None = None
     importance_upper: FloatArray | None = None

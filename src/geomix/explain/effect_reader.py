@@ -33,6 +33,7 @@ MOST_ROWS_READ = 20_000
 MOST_POINTS = 64  # of a curve that is a partial dependence
 LINE_REACH = 2.0  # a straight line without rows: mean - 2 to mean + 2 standard deviations
 N_DENSITY_BINS = 40
+MOST_VALUES = 12  # a number with at most so many different values is shown at these alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,7 @@ class Reader:
             grid if levels is None else None,
             levels,
             values[:n].T,
+            has_few_values=levels is None and _few_values(x[~np.isnan(x)]) is not None,
             missing=values[n] if has_missing else None,
             planes_low=low,
             planes_high=high,
@@ -125,7 +127,7 @@ class Reader:
             importance=self._importance(column, values[:n], shares),
         )
         if len(x) and levels is None:
-            density, edges = np.histogram(x[~np.isnan(x)], N_DENSITY_BINS)
+            density, edges = _histogram(x[~np.isnan(x)], is_centred=made.has_few_values)
             made = replace(made, density=density / max(len(x), 1), density_edges=edges)
         return self._with_bands(made, column, cells, usage)
 
@@ -136,6 +138,8 @@ class Reader:
             return np.arange(schema.n_levels, dtype=np.float64), tuple(schema.level_names)
         present = self.rows[:, column]
         present = present[~np.isnan(present)]
+        if (few := _few_values(present)) is not None:
+            return few, None
         if self.form is None:
             return _quantiles(present), None
         shape = self.form.shapes[column]
@@ -304,6 +308,22 @@ def reader_of(model: GeometricMixture, X: Any, confidence: float) -> Reader:
         np.zeros(0) if found is None else effect_bands.scale_error(model, background.rows, found),
         NormalDist().inv_cdf(0.5 + confidence / 2.0),
     )
+
+
+def _few_values(present: FloatArray) -> FloatArray | None:
+    """The values of a number in the rows, if they are few: no curve lies between 0 and 1 of a
+    column that has nothing else."""
+    found = np.unique(present)
+    return found if 1 < len(found) <= MOST_VALUES else None
+
+
+def _histogram(present: FloatArray, *, is_centred: bool) -> tuple[IntArray, FloatArray]:
+    """Counts and edges of equal bins; ``is_centred``: the ends lie in the middle of their bins."""
+    if not is_centred:
+        return np.histogram(present, N_DENSITY_BINS)
+    low, high = present.min(), present.max()
+    half = (high - low) / (N_DENSITY_BINS - 1) / 2.0
+    return np.histogram(present, N_DENSITY_BINS, range=(low - half, high + half))
 
 
 def _quantiles(present: FloatArray) -> FloatArray:

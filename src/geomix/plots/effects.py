@@ -164,7 +164,8 @@ class EffectDisplay:
                 for edge in (one.planes_low[c], one.planes_high[c]):
                     ax.plot(one.x, edge, color=color, linewidth=0.6, linestyle=(0, (1, 1.5)))
             dash = look.class_dash(c) if len(self.curves) > 1 else "-"
-            ax.plot(one.x, one.values[c], color=color, linewidth=1.6, linestyle=dash)
+            mark = {"marker": "o", "markersize": 4.0} if one.has_few_values else {}
+            ax.plot(one.x, one.values[c], color=color, linewidth=1.6, linestyle=dash, **mark)
         _draw_missing(ax, one, self.curves, self._color)
         room = limits[1] - limits[0]
         foot = limits[0] - (DENSITY_HEIGHT * room if one.density is not None else 0.0)

@@ -33,6 +33,8 @@ FAINT_PAIR = 0.05
 # The ends of a column that hold this share of the rows are cut off where the rest fills less than
 # this part of the picture.
 LONG_END, LONG_END_FILLS = 0.02, 0.5
+ROOM_OF_POINTS = 0.04  # beyond the first and the last of few values, as a share of their range
+MOST_TICKS = 6  # of few values
 MOST_CELLS = 12  # along one side of a heat map
 CELL = 22
 CELL_NAMES = 96
@@ -74,7 +76,7 @@ def _number_panel(
     width = WIDTH - LEFT - right
     across = _scale(low, high, 0.0, width)
     up = _scale(*span, PLOT, 0.0)
-    x = _points(one.x, low, high)
+    x = one.x if one.has_few_values else _points(one.x, low, high)
     wide = _wide_band(one, curves, span)
     lines = [_line(one, code, x, across, up, with_band=wide is None) for code in curves]
     return {
@@ -88,17 +90,25 @@ def _number_panel(
         "wide": wide,
         "missing": None if one.missing is None else _missing(one, curves, up, width),
         "density": _density(one, across, width),
-        "x_ticks": _x_ticks(low, high, across, width),
+        "x_ticks": _x_ticks(_places(one, low, high), across, width),
         "y_ticks": _ticks(span, PLOT, 0.0),
         "common_ticks": _ticks(common, PLOT, 0.0),
         "common": _move(span, common, PLOT, 0.0),
     }
 
 
-def _x_ticks(low: float, high: float, across: Any, width: float) -> list[dict[str, Any]]:
+def _places(one: Effect, low: float, high: float) -> list[float]:
+    """Where ticks are: at some of few values, else at round numbers."""
+    if not one.has_few_values or one.x is None:
+        return ticks(low, high, 4)
+    some: list[float] = one.x[:: -(-len(one.x) // MOST_TICKS)].tolist()
+    return some
+
+
+def _x_ticks(places: list[float], across: Any, width: float) -> list[dict[str, Any]]:
     """Ticks whose texts stay inside the panel."""
     made = []
-    for tick in ticks(low, high, 4):
+    for tick in places:
         at = float(across(tick))
         anchor = "end" if at > width - 16 else "start" if at < 8 else "middle"
         made.append({"at": _short(at), "text": _text(tick), "anchor": anchor})
@@ -112,6 +122,9 @@ def _reach(one: Effect) -> tuple[float, float]:
     """
     assert one.x is not None
     edges = one.density_edges
+    if one.has_few_values:  # room for the points at both ends
+        room = ROOM_OF_POINTS * float(one.x[-1] - one.x[0])
+        return float(one.x[0]) - room, float(one.x[-1]) + room
     if one.density is None or edges is None or not len(one.density):
         return _apart(float(one.x[0]), float(one.x[-1]))
     share = np.cumsum(one.density) / max(float(one.density.sum()), 1e-300)
@@ -159,9 +172,19 @@ def _line(
     return {
         "code": code,
         "points": _path(*path(one.values)),
+        "dots": _dots(one, code, across, up) if one.has_few_values else [],
         "band": between(one.lower, one.upper) if with_band else None,
         "planes": between(one.planes_low, one.planes_high),
     }
+
+
+def _dots(one: Effect, code: int, across: Any, up: Any) -> list[dict[str, float]]:
+    """The values that the rows have, as points on their line."""
+    assert one.x is not None
+    return [
+        {"x": _short(across(at)), "y": _short(up(value))}
+        for at, value in zip(one.x, one.values[code], strict=True)
+    ]
 
 
 def _along(x: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:

@@ -97,7 +97,8 @@ def _joint_features(fits: Sequence[Fitted], fold: Fold) -> Features:
     if not lifts or (len(lifts) == 1 and lifts[0] is _lift(fits[0])):
         return fits[0].features
     rows = fold.preparation.encoded
-    return fold.preparation.features_of(joined(lifts, rows.X, rows.weight))
+    lift = lifts[0] if len(lifts) == 1 else joined(lifts, rows.X, rows.weight)
+    return fold.preparation.features_of(lift)
 
 
 def _over(fitted: Fitted, features: Features) -> Planes:
