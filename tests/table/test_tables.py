@@ -529,6 +529,17 @@ def test_what_each_output_shows_is_known():
     assert expand.by_column(np.array([1.0, 2.0, 4.0, 8.0])).tolist() == [3.0, 12.0]
 
 
+def test_a_category_that_was_always_missing_has_one_output():
+    table = Schema((Column("empty", "category", ()), Column("k", "category", ("u", "v"))))
+    expand = fit_expand(all_rows(np.array([[np.nan, 0.0], [np.nan, np.nan]])), table)
+    assert expand.shows.tolist() == [MISSING, 0, 1, MISSING]
+    nan = np.nan
+    np.testing.assert_array_equal(
+        expand(np.array([[nan, 1.0], [-1.0, nan], [nan, -1.0]])),
+        [[1.0, 0.0, 1.0, 0.0], [nan, 0.0, 0.0, 1.0], [1.0, nan, nan, nan]],
+    )
+
+
 # --- laws ---
 
 

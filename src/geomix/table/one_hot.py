@@ -44,42 +44,38 @@ class Expand:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """(n_rows, n_columns) -> (n_rows, n_outputs), C-ordered."""
-        out = X.take(self.column_of, axis=1)
-        for rows in few_at_once(out.shape):
-            self._fill(out[rows])
+        out = np.zeros((len(X), self.n_outputs))
+        for rows in few_at_once(X.shape):
+            self._fill(X[rows], out[rows])
         return out
 
-    def _fill(self, out: FloatArray) -> None:
-        """Put 0, 1 and NaN in place of the cells of categories."""
-        cells = out[:, self._indicators]
-        missing = np.isnan(cells)
-        shown = np.where(self._shows_missing, missing, cells == self._level).astype(np.float64)
-        # Only unseen levels have negative codes; numbers have no levels.
-        unknown = np.where(self._of_category, cells < 0.0, False) | (missing & ~self._knows_missing)
-        shown[unknown] = np.nan
-        out[:, self._indicators] = shown
+    def _fill(self, X: FloatArray, out: FloatArray) -> None:
+        """Put numbers and indicators in place of the zeros in ``out``."""
+        numbers = np.flatnonzero(self.shows == NUMBER)
+        out[:, numbers] = X.take(self.column_of[numbers], axis=1)
+        missing = np.flatnonzero(self.shows == MISSING)
+        out[:, missing] = np.isnan(X.take(self.column_of[missing], axis=1))
+        codes = X.take(self._categories, axis=1)
+        rows, which = np.nonzero(codes >= 0.0)
+        out[rows, self._first_level[which] + codes[rows, which].astype(np.intp)] = 1.0
+        # Only unseen levels have negative codes.
+        unknown = (codes < 0.0) | (np.isnan(codes) & ~self._knows_missing)
+        for k in np.flatnonzero(unknown.any(axis=0)).tolist():
+            outputs = np.flatnonzero(self.column_of == self._categories[k])
+            out[np.ix_(unknown[:, k], outputs)] = np.nan
 
     @cached_property
-    def _indicators(self) -> IntArray:
-        return np.flatnonzero(self.is_indicator)
+    def _categories(self) -> IntArray:
+        """Columns with an output for each level, the levels in order."""
+        return np.setdiff1d(self.column_of, self.column_of[self.shows == NUMBER])
 
     @cached_property
-    def _level(self) -> IntArray:
-        return self.shows[self._indicators]
-
-    @cached_property
-    def _shows_missing(self) -> BoolArray:
-        return self._level == MISSING
-
-    @cached_property
-    def _of_category(self) -> BoolArray:
-        numbers = self.column_of[self.shows == NUMBER]
-        return ~np.isin(self.column_of[self._indicators], numbers)
+    def _first_level(self) -> IntArray:
+        return np.searchsorted(self.column_of, self._categories)
 
     @cached_property
     def _knows_missing(self) -> BoolArray:
-        known = self.column_of[self.shows == MISSING]
-        return np.isin(self.column_of[self._indicators], known)
+        return np.isin(self._categories, self.column_of[self.shows == MISSING])
 
     def names(self, schema: Schema) -> tuple[str, ...]:
         """ "age", "age missing", "colour=red", "colour=(other)"."""
