@@ -43,6 +43,7 @@ struct Adam {
         bool interrupted;
         {
             nb::gil_scoped_release released;
+            const TinyIsZero mode;
             Interrupt interrupt(python_was_interrupted);
             loss = epoch(state, interrupt);
             interrupted = interrupt.asked();

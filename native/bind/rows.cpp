@@ -30,6 +30,7 @@ nb::tuple terms(const TrainingRows<R>& self, In2<double> weights, In1<double> bi
     bool finished;
     {
         nb::gil_scoped_release released;
+        const TinyIsZero mode;
         Interrupt interrupt(python_was_interrupted);
         Team team;
         typename R::Workspace workspace;
@@ -158,6 +159,7 @@ std::pair<std::string, std::vector<double>> run_solver(Solver& solver, Index mos
     std::vector<double> values;
     {
         nb::gil_scoped_release released;
+        const TinyIsZero mode;
         Interrupt interrupt(python_was_interrupted);
         Team team;
         const auto in_this_call = [&](const Vector& x, double& value, Vector& gradient) {
@@ -207,6 +209,7 @@ nb::tuple descend_by_stages(const TrainingRows<R>& rows, In2<double> weights, In
     Staged found;
     {
         nb::gil_scoped_release released;
+        const TinyIsZero mode;
         Interrupt interrupt(python_was_interrupted);
         Team team;
         found = StagedDescent(objective, plan, interrupt, team).run(flat(weights, biases));

@@ -63,7 +63,10 @@ class Team {
         try {
             while (static_cast<int>(others_.size()) + 1 < n_threads && !refused_) {
                 const int t = static_cast<int>(others_.size()) + 1;
-                others_.emplace_back([this, t] { work(t); });
+                others_.emplace_back([this, t, mode = float_mode()] {
+                    set_float_mode(mode);
+                    work(t);
+                });
             }
         } catch (const std::system_error&) {  // go on with those that started
             refused_ = true;

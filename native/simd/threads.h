@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simd/kernels.h"
+#include "simd/tiny_numbers.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -68,7 +69,8 @@ void in_parallel(int n_threads, F f)
     try {
         others.reserve(static_cast<std::size_t>(n_threads > 1 ? n_threads - 1 : 0));
         for (int t = 1; t < n_threads; ++t)
-            others.emplace_back([&n_started, &f, t] {
+            others.emplace_back([&n_started, &f, t, mode = float_mode()] {
+                set_float_mode(mode);
                 int n;
                 while ((n = n_started.load(std::memory_order_acquire)) == 0)
                     std::this_thread::yield();

@@ -116,6 +116,31 @@ def test_terms_in_float32_stay_within_their_bound():
     np.testing.assert_allclose(ours.usage, theirs.usage, rtol=1e-4, atol=1e-3)
 
 
+@native_only
+def test_slopes_too_small_for_a_normal_float32_count_as_zero():
+    """Many CPUs take a hundred cycles for each, and p a is often one: 2e-9 times 2e-35 here."""
+    planes = Planes(np.zeros((3, 1)), np.array([0.0, -8.0, 20.0]), class_starts([2, 1]))
+    X, y, weight = np.ones((40, 1)), np.ones(40, dtype=int), np.ones(40)
+    single = kernel.batch_terms(planes, 10.0, X.astype(np.float32), y, weight, 0.0)
+    double = kernel.batch_terms(planes, 10.0, X, y, weight, 0.0)
+    assert single.weights_gradient[1, 0] == 0.0
+    assert double.weights_gradient[1, 0] > 0.0
+    assert single.weights_gradient[0, 0] == pytest.approx(double.weights_gradient[0, 0], rel=1e-5)
+
+
+@native_only
+@pytest.mark.parametrize("n_threads", ["1", "3"])
+def test_training_leaves_the_arithmetic_of_its_thread_as_it_was(monkeypatch, n_threads):
+    monkeypatch.setenv("GEOMIX_NUM_THREADS", n_threads)
+    rng = np.random.default_rng(0)
+    planes, rows = some_planes([3, 3], 40, rng), some_rows(5000, 40, 2, rng)
+    descent = Descent(planes, 4.0, 0.0, np.full(6, 1e-3), 3, tol=0.0, value_tol=0.0)
+    kernel.minimize(kernel.training_rows(*rows), descent)
+    kernel.batch_terms(planes, 4.0, *rows, 0.0)
+    one_epoch(planes, *rows)
+    assert (np.array([5e-324, 1e-310]) * 1.0 > 0.0).all()
+
+
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e3])
 def test_huge_scores_leave_the_terms_finite_and_equal(size):
     rng = np.random.default_rng(3)
