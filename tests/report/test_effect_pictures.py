@@ -116,3 +116,14 @@ def test_weak_pairs_are_not_drawn():
     assert len(drawn["cells"]) == 4
     assert {cell["part"] for cell in drawn["cells"]} == {1.0}
     assert drawn["cells"][0]["where"] == "0 – 5, u"
+
+
+def test_cells_of_a_pair_have_plain_numbers_and_short_names_stand_upright():
+    grid = np.array([[[1.0, -1.0], [-1.0, 1.0]]])
+    edges = np.array([-0.12345, 1_900.4, 100_000.0])
+    pair = Interaction(("k", "a"), None, edges, ("f", "t"), None, grid, 1.0, 0.5)
+    drawn = heat_map(pair, ("yes",))
+    assert [name["text"] for name in drawn["y_names"]] == ["−0.123 – 1,900", "1,900 – 100,000"]
+    assert drawn["is_upright"]
+    turned = Interaction(("a", "k"), edges, None, None, ("f", "t"), grid, 1.0, 0.5)
+    assert not heat_map(turned, ("yes",))["is_upright"]

@@ -38,6 +38,8 @@ MOST_TICKS = 6  # of few values
 MOST_CELLS = 12  # along one side of a heat map
 CELL = 22
 CELL_NAMES = 96
+LONGEST_NAME = 14  # below a heat map, in letters
+UPRIGHT = 3  # names of so many letters have room beside each other
 
 
 def effect_panels(found: Effects, shown: list[Effect], curves: list[int]) -> list[dict[str, Any]]:
@@ -362,6 +364,7 @@ def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
     y = _some(_cell_names(one.y_edges, one.y_levels))
     values = one.values[curve][np.ix_([i for i, _ in x], [i for i, _ in y])]
     most = max(float(np.abs(values).max(initial=0.0)), 1e-12)
+    longest = max([min(len(name), LONGEST_NAME) for _, name in x] + [0])
     cells = [
         {
             "x": CELL_NAMES + CELL * i,
@@ -383,7 +386,8 @@ def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
         "y_names": [{"at": CELL * (len(y) - 0.5 - j) + 4, "text": n} for j, (_, n) in enumerate(y)],
         "width": CELL_NAMES + CELL * len(x),
         "height": CELL * len(y),
-        "foot": round(12 + 5.2 * max([min(len(name), 14) for _, name in x] + [0])),
+        "foot": round(12 + 5.2 * longest),
+        "is_upright": longest <= UPRIGHT,
         "most": most,
         "cell": CELL,
     }
@@ -392,7 +396,8 @@ def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
 def _cell_names(edges: FloatArray | None, levels: tuple[str, ...] | None) -> list[str]:
     if edges is None:
         return list(levels or ())
-    return [f"{a:.3g} – {b:.3g}" for a, b in itertools.pairwise(edges)]
+    marks = [_text(float(f"{edge:.3g}")) for edge in edges]
+    return [f"{a} – {b}" for a, b in itertools.pairwise(marks)]
 
 
 def _some(names: list[str]) -> list[tuple[int, str]]:
