@@ -501,3 +501,29 @@ def test_the_report_shows_the_price_of_readability():
     assert all(one.family in page for one in clf.history_.choice.results)
     alone = replace(clf.model_, training=None)
     assert "The price of readability" not in report_html(alone, X, y, n_counterfactuals=0)
+
+
+def choice_of(verdict, n_planes):
+    row = ["spline", "0.1000", "0.9000", n_planes, 0, 40, 100, verdict]
+    return [["linear", "0.2000", "0.8000", 3, 0, 40, 100, "behind by 0.1"], row]
+
+
+@pytest.mark.parametrize("verdict", ["chosen", "chosen, with linear added"])
+def test_the_chosen_family_stands_out_in_the_price_of_readability(verdict):
+    X, y = load_wine(return_X_y=True)
+    model = GeometricMixtureClassifier(lift="linear", n_planes=2, l2=1e-3).fit(X, y).model_
+    n_planes = model.planes.n_planes
+    known = replace(model, training={"choice": choice_of(verdict, n_planes + 2)})
+    page = report_html(known, X, y, n_counterfactuals=0)
+    assert page.count('<tr class="chosen">') == 1
+    assert "2 of the chosen planes were removed" in page
+    same = replace(model, training={"choice": choice_of(verdict, n_planes)})
+    assert "removed" not in report_html(same, X, y, n_counterfactuals=0)
+
+
+@pytest.mark.parametrize("choice", [7, "chosen", [3, "ab"], [["spline", None]], {"a": 1}])
+def test_a_choice_that_is_no_table_is_left_out_of_the_report(choice):
+    X, y = load_wine(return_X_y=True)
+    model = GeometricMixtureClassifier(lift="linear", n_planes=1, l2=1e-3).fit(X, y).model_
+    odd = replace(model, training={"choice": choice})
+    assert "The price of readability" not in report_html(odd, X, y, n_counterfactuals=0)

@@ -35,7 +35,7 @@ from geomix.report.sample import control_facts
 from geomix.report.words import summary
 from geomix.table.check import check_table
 from geomix.table.printing import plain
-from geomix.training.choice import HEADINGS
+from geomix.training.choice import HEADINGS, is_chosen
 
 MOST_CARDS = 24
 MOST_CARDS_OF_A_CLASS = 4
@@ -49,6 +49,7 @@ MOST_CLASSES_IN_A_MATRIX = 16
 MOST_CONFUSIONS = 12
 MOST_RULES = 12
 TERMS_OF_A_RULE = 3
+PLANES = HEADINGS.index("planes")
 
 
 def facts(
@@ -82,7 +83,8 @@ def facts(
         "check": check_table(X, model.classes[asked.y], _categories(model)),
         "was_trained_on_as_many": (model.training or {}).get("n_rows") == n_total,
         "about": _about(model),
-        "choice": (model.training or {}).get("choice"),
+        "choice": [{"cells": row, "is_chosen": is_chosen(row[-1])} for row in _choice(model)],
+        "choice_note": _planes_removed(model),
         "choice_headings": HEADINGS,
         "classes": [str(label) for label in model.classes.tolist()],
         "metrics": [asdict(metric) for metric in quality.metrics],
@@ -106,6 +108,29 @@ def _reach(asked: Asked) -> list[tuple[float, float]]:
     """Range of each number over the rows, (0, 1) of each category."""
     controls = control_facts(asked.model, asked.encoded)
     return [(one.get("low", 0.0), one.get("high", 1.0)) for one in controls]
+
+
+def _choice(model: GeometricMixture) -> list[list[Any]]:
+    """The table of the choice, with ``HEADINGS``; empty where nothing was compared. A model file
+    may hold anything here: what is no row of such a table is left out."""
+    rows = (model.training or {}).get("choice")
+    return [row for row in rows if _is_result(row)] if isinstance(rows, list) else []
+
+
+def _is_result(row: Any) -> bool:
+    is_row = isinstance(row, list) and len(row) == len(HEADINGS)
+    return is_row and isinstance(row[-1], str) and isinstance(row[PLANES], int)
+
+
+def _planes_removed(model: GeometricMixture) -> str:
+    """Why a single model has fewer planes than the family that was chosen."""
+    chosen = sum(row[PLANES] for row in _choice(model) if is_chosen(row[-1]))
+    n_removed = chosen - model.planes.n_planes
+    if n_removed <= 0 or model.planes.n_members > 1:
+        return ""
+    if n_removed == 1:
+        return "One of the chosen planes was removed after training: its class does not need it."
+    return f"{n_removed} of the chosen planes were removed: their classes do not need them."
 
 
 def _about(model: GeometricMixture) -> list[tuple[str, Any]]:

@@ -17,6 +17,11 @@ HEADINGS = (
 )  # fmt: skip
 
 
+def is_chosen(verdict: str) -> bool:
+    """Whether a verdict is that of the chosen family, with models added to it or without."""
+    return verdict.startswith("chosen")
+
+
 @dataclass(frozen=True)
 class FamilyResult:
     """The best candidate of one family. n_rows : training rows when it was last measured."""
@@ -32,7 +37,7 @@ class FamilyResult:
 
     @property
     def is_chosen(self) -> bool:
-        return self.verdict.startswith("chosen")
+        return is_chosen(self.verdict)
 
 
 @dataclass(frozen=True)
