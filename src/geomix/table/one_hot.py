@@ -51,23 +51,37 @@ class Expand:
 
     def _fill(self, X: FloatArray, out: FloatArray) -> None:
         """Put numbers and indicators in place of the zeros in ``out``."""
-        numbers = np.flatnonzero(self.shows == NUMBER)
-        out[:, numbers] = X.take(self.column_of[numbers], axis=1)
-        missing = np.flatnonzero(self.shows == MISSING)
-        out[:, missing] = np.isnan(X.take(self.column_of[missing], axis=1))
-        codes = X.take(self._categories, axis=1)
-        rows, which = np.nonzero(codes >= 0.0)
-        out[rows, self._first_level[which] + codes[rows, which].astype(np.intp)] = 1.0
-        # Only unseen levels have negative codes.
+        numbers, missing = self._numbers, self._missing
+        if len(numbers):
+            out[:, numbers] = X[:, self.column_of[numbers]]
+        if len(missing):
+            out[:, missing] = np.isnan(X[:, self.column_of[missing]])
+        codes = X[:, self._categories]
+        is_known = codes >= 0.0
+        rows, which = np.nonzero(is_known)
+        out[rows, self._first_level[which] + codes[is_known].astype(np.intp)] = 1.0
+        if len(rows) < codes.size:
+            self._hide_unknown(codes, out)
+
+    def _hide_unknown(self, codes: FloatArray, out: FloatArray) -> None:
+        """NaN for categories without data in training; only unseen levels have negative codes."""
         unknown = (codes < 0.0) | (np.isnan(codes) & ~self._knows_missing)
         for k in np.flatnonzero(unknown.any(axis=0)).tolist():
             outputs = np.flatnonzero(self.column_of == self._categories[k])
             out[np.ix_(unknown[:, k], outputs)] = np.nan
 
     @cached_property
+    def _numbers(self) -> IntArray:
+        return np.flatnonzero(self.shows == NUMBER)
+
+    @cached_property
+    def _missing(self) -> IntArray:
+        return np.flatnonzero(self.shows == MISSING)
+
+    @cached_property
     def _categories(self) -> IntArray:
         """Columns with an output for each level, the levels in order."""
-        return np.setdiff1d(self.column_of, self.column_of[self.shows == NUMBER])
+        return np.setdiff1d(self.column_of, self.column_of[self._numbers])
 
     @cached_property
     def _first_level(self) -> IntArray:
@@ -75,7 +89,7 @@ class Expand:
 
     @cached_property
     def _knows_missing(self) -> BoolArray:
-        return np.isin(self._categories, self.column_of[self.shows == MISSING])
+        return np.isin(self._categories, self.column_of[self._missing])
 
     def names(self, schema: Schema) -> tuple[str, ...]:
         """ "age", "age missing", "colour=red", "colour=(other)"."""
