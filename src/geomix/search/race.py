@@ -224,27 +224,30 @@ class Race:
             runner.best = best
 
     def _start(self, runner: Runner) -> Candidate | None:
-        fold = self.folds[0]
         if runner.best is not None:
             return self._on_these_rows(runner.best)
         parent = self._parent(runner)
-        if parent is not None and parent.best is None:
-            runner.verdict = f"skipped with its parent, {parent.family.name}"
-            return None
-        if self._needs_more_rows(runner.family):
-            runner.verdict = "skipped, rows are few"
-            return None
-        if self._has_folds and parent is not None and self._is_in_vain(parent):
-            runner.verdict = f"skipped, {parent.family.name} is no better than its own parent"
-            return None
-        if self._has_folds and parent is not None and self._starts_behind(runner, parent):
-            runner.verdict = f"skipped, {parent.family.name} is behind a simpler family"
-            return None
-        if runner.family.has_pairs and not fold.pairs:
-            runner.verdict = "skipped, no pair of columns interacts"
+        runner.verdict = self._why_skipped(runner, parent)
+        if runner.is_out:
             return None
         known = None if parent is None or parent.best is None else parent.best.candidate
-        return runner.family.start(self.settings, fold.preparation.most_knots, known)
+        most_knots = self.folds[0].preparation.most_knots
+        return runner.family.start(self.settings, most_knots, known)
+
+    def _why_skipped(self, runner: Runner, parent: Runner | None) -> str:
+        """The verdict on a family that does not start; empty if it does."""
+        if parent is not None and parent.best is None:
+            return f"skipped with its parent, {parent.family.name}"
+        if self._needs_more_rows(runner.family):
+            return "skipped, rows are few"
+        if self._has_folds and parent is not None:
+            if self._is_in_vain(parent):
+                return f"skipped, {parent.family.name} is no better than its own parent"
+            if self._starts_behind(runner, parent):
+                return f"skipped, {parent.family.name} is behind a simpler family"
+        if runner.family.has_pairs and not self.folds[0].pairs:
+            return "skipped, no pair of columns interacts"
+        return ""
 
     def _needs_more_rows(self, family: Family) -> bool:
         """Whether a family has never won on so few rows: several planes with pairs."""
