@@ -212,7 +212,10 @@ def test_a_number_of_few_values_has_its_effect_at_these_values_alone(n_planes):
         np.testing.assert_allclose(found[name].shares, at_values)
         edges = found[name].density_edges
         assert (edges[0] + edges[1]) / 2.0 == pytest.approx(X[name].min())
+    assert found["flag"].marks == [0.0, 1.0]
+    assert found["calls"].marks == [0.0, 2.0, 4.0, 6.0, 8.0]
     assert not found["size"].has_few_values
+    assert found["size"].marks is None
     assert not model.effects()["flag"].has_few_values
 
 

@@ -12,6 +12,7 @@ from geomix.arrays import FloatArray
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
 
 COLUMNS_SHOWN = 24  # in a terminal; a notebook shows all
+MOST_MARKS = 6  # along an axis of few values
 EXACT, AVERAGE, PLAIN_MEAN = "exact", "partial dependence", "mean of the planes"
 
 
@@ -53,6 +54,14 @@ class Effect:
     importance: FloatArray | None = None
     importance_lower: FloatArray | None = None
     importance_upper: FloatArray | None = None
+
+    @property
+    def marks(self) -> list[float] | None:
+        """Where the axis of few values has its ticks: at some of them; None for many values."""
+        if self.x is None or not self.has_few_values:
+            return None
+        some: list[float] = self.x[:: -(-len(self.x) // MOST_MARKS)].tolist()
+        return some
 
     @property
     def size(self) -> float:
@@ -270,6 +279,15 @@ PLAIN = (
     "bands",
     "n_rows",
 )
+
+
+def edge_text(edge: float) -> str:
+    """An edge of a cell of two columns: three digits, without an exponent below a billion.
+
+    >>> edge_text(1_903.4), edge_text(-0.12345)
+    ('1,900', '−0.123')
+    """
+    return f"{float(f'{edge:.3g}'):,.9g}".replace("-", "−", 1)
 
 
 def interpret_data() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,15 @@ MOST_POINTS = 64  # of a curve that is a partial dependence
 LINE_REACH = 2.0  # a straight line without rows: mean - 2 to mean + 2 standard deviations
 N_DENSITY_BINS = 40
 MOST_VALUES = 12  # a number with at most so many different values is shown at these alone
+
+
+class Grid(NamedTuple):
+    """Encoded cells of a column at which its effect is evaluated, the names of the levels of a
+    category, and whether the cells are all values that a number has in the rows."""
+
+    cells: FloatArray
+    levels: tuple[str, ...] | None = None
+    has_few_values: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +111,7 @@ class Reader:
 
     def effect(self, column: int) -> Effect:
         """The effect of one column."""
-        grid, levels = self._grid(column)
+        grid, levels, has_few_values = self._grid(column)
         has_missing = self._has_missing(column)
         cells = np.append(grid, np.nan) if has_missing else grid
         values, usage = self._values(column, cells)
@@ -118,7 +127,7 @@ class Reader:
             grid if levels is None else None,
             levels,
             values[:n].T,
-            has_few_values=levels is None and _few_values(x[~np.isnan(x)]) is not None,
+            has_few_values=has_few_values,
             missing=values[n] if has_missing else None,
             planes_low=low,
             planes_high=high,
@@ -127,34 +136,36 @@ class Reader:
             importance=self._importance(column, values[:n], shares),
         )
         if len(x) and levels is None:
-            density, edges = _histogram(x[~np.isnan(x)], is_centred=made.has_few_values)
+            density, edges = _histogram(x[~np.isnan(x)], is_centred=has_few_values)
             made = replace(made, density=density / max(len(x), 1), density_edges=edges)
         return self._with_bands(made, column, cells, usage)
 
-    def _grid(self, column: int) -> tuple[FloatArray, tuple[str, ...] | None]:
-        """Encoded cells of a column to evaluate, and the names of levels of a category."""
+    def _grid(self, column: int) -> Grid:
         schema = model_schema(self.model).columns[column]
         if schema.kind == "category":
-            return np.arange(schema.n_levels, dtype=np.float64), tuple(schema.level_names)
+            return Grid(np.arange(schema.n_levels, dtype=np.float64), tuple(schema.level_names))
         present = self.rows[:, column]
         present = present[~np.isnan(present)]
-        if (few := _few_values(present)) is not None:
-            return few, None
+        few = np.unique(present)
+        if 1 < len(few) <= MOST_VALUES:  # no curve lies between 0 and 1 of a flag
+            return Grid(few, has_few_values=True)
+        return Grid(self._places(column, present))
+
+    def _places(self, column: int, present: FloatArray) -> FloatArray:
+        """Where the effect of a number with many values is evaluated."""
         if self.form is None:
-            return _quantiles(present), None
+            return _quantiles(present)
         shape = self.form.shapes[column]
         assert isinstance(shape, NumberShape)
         if len(shape.knots) > 1:
-            knots = shape.knots
-            if not self.has_one_plane:
-                knots = knots[evenly(len(knots), MOST_POINTS)]
-            return knots, None
+            every = slice(None) if self.has_one_plane else evenly(len(shape.knots), MOST_POINTS)
+            return shape.knots[every]
         if not len(present):
-            return shape.knots[0] + LINE_REACH * shape.scale * np.array([-1.0, 0.0, 1.0]), None
+            return shape.knots[0] + LINE_REACH * shape.scale * np.array([-1.0, 0.0, 1.0])
         if self.has_one_plane:  # a line and its band bend at the mean alone
             ends = np.array([present.min(), present.max()])
-            return np.union1d(ends, np.clip(shape.knots, *ends)), None
-        return _quantiles(present), None
+            return np.union1d(ends, np.clip(shape.knots, *ends))
+        return _quantiles(present)
 
     def _has_missing(self, column: int) -> bool:
         if self.form is None:
@@ -308,13 +319,6 @@ def reader_of(model: GeometricMixture, X: Any, confidence: float) -> Reader:
         np.zeros(0) if found is None else effect_bands.scale_error(model, background.rows, found),
         NormalDist().inv_cdf(0.5 + confidence / 2.0),
     )
-
-
-def _few_values(present: FloatArray) -> FloatArray | None:
-    """The values of a number in the rows, if they are few: no curve lies between 0 and 1 of a
-    column that has nothing else."""
-    found = np.unique(present)
-    return found if 1 < len(found) <= MOST_VALUES else None
 
 
 def _histogram(present: FloatArray, *, is_centred: bool) -> tuple[IntArray, FloatArray]:

@@ -170,7 +170,9 @@ class EffectDisplay:
         room = limits[1] - limits[0]
         foot = limits[0] - (DENSITY_HEIGHT * room if one.density is not None else 0.0)
         ax.set_ylim(foot, limits[1])
-        if not _is_skewed(one):
+        if one.marks is not None:
+            ax.set_xticks(one.marks, [f"{mark:.4g}" for mark in one.marks])
+        elif not _is_skewed(one):
             ax.xaxis.set_major_locator(look.few_ticks())
         unit = self.effects.unit(self.curves[0]) if len(self.curves) == 1 else "log-odds"
         look.axis_label(ax.set_ylabel, unit)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
 from geomix.arrays import FloatArray
-from geomix.explain.effect_facts import Effects, Interaction
+from geomix.explain.effect_facts import Effects, Interaction, edge_text
 from geomix.explain.effects import effects
 from geomix.model import GeometricMixture
 from geomix.plots import look
@@ -165,13 +165,4 @@ def _ticks(set_ticks: Any, edges: Any, levels: Any, rotation: float) -> None:
         set_ticks(places + 0.5, [look.cut(levels[k], LEVEL_NAME) for k in places], **style)
         return
     places = np.unique(np.linspace(0, len(edges) - 1, min(MOST_TICKS, len(edges))).round())
-    set_ticks(places, [_three_digits(edges[int(k)]) for k in places], **style)
-
-
-def _three_digits(x: float) -> str:
-    """A number with three digits, and with an exponent only where it is very large or small.
-
-    >>> _three_digits(1_903.4), _three_digits(0.12345)
-    ('1,900', '0.123')
-    """
-    return f"{float(f'{x:.3g}'):,.9g}"
+    set_ticks(places, [edge_text(edges[int(k)]) for k in places], **style)

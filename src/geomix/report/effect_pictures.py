@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.explain.effect_facts import Effect, Effects, Interaction
+from geomix.explain.effect_facts import Effect, Effects, Interaction, edge_text
 
 WIDTH, PLOT = 300, 110  # of a panel, and height of its plot of a number
 LEFT, RIGHT, TOP = 44, 6, 6
@@ -34,10 +34,9 @@ FAINT_PAIR = 0.05
 # this part of the picture.
 LONG_END, LONG_END_FILLS = 0.02, 0.5
 ROOM_OF_POINTS = 0.04  # beyond the first and the last of few values, as a share of their range
-MOST_TICKS = 6  # of few values
 MOST_CELLS = 12  # along one side of a heat map
 CELL = 22
-CELL_NAMES = 96
+CELL_NAMES = 104
 LONGEST_NAME = 14  # below a heat map, in letters
 UPRIGHT = 3  # names of so many letters have room beside each other
 
@@ -92,19 +91,11 @@ def _number_panel(
         "wide": wide,
         "missing": None if one.missing is None else _missing(one, curves, up, width),
         "density": _density(one, across, width),
-        "x_ticks": _x_ticks(_places(one, low, high), across, width),
+        "x_ticks": _x_ticks(one.marks or ticks(low, high, 4), across, width),
         "y_ticks": _ticks(span, PLOT, 0.0),
         "common_ticks": _ticks(common, PLOT, 0.0),
         "common": _move(span, common, PLOT, 0.0),
     }
-
-
-def _places(one: Effect, low: float, high: float) -> list[float]:
-    """Where ticks are: at some of few values, else at round numbers."""
-    if not one.has_few_values or one.x is None:
-        return ticks(low, high, 4)
-    some: list[float] = one.x[:: -(-len(one.x) // MOST_TICKS)].tolist()
-    return some
 
 
 def _x_ticks(places: list[float], across: Any, width: float) -> list[dict[str, Any]]:
@@ -384,6 +375,7 @@ def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
         "cells": cells,
         "x_names": [{"at": CELL_NAMES + CELL * (i + 0.5), "text": n} for i, (_, n) in enumerate(x)],
         "y_names": [{"at": CELL * (len(y) - 0.5 - j) + 4, "text": n} for j, (_, n) in enumerate(y)],
+        "names_end": CELL_NAMES - 5,
         "width": CELL_NAMES + CELL * len(x),
         "height": CELL * len(y),
         "foot": round(12 + 5.2 * longest),
@@ -396,8 +388,7 @@ def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
 def _cell_names(edges: FloatArray | None, levels: tuple[str, ...] | None) -> list[str]:
     if edges is None:
         return list(levels or ())
-    marks = [_text(float(f"{edge:.3g}")) for edge in edges]
-    return [f"{a} – {b}" for a, b in itertools.pairwise(marks)]
+    return [f"{a} – {b}" for a, b in itertools.pairwise(map(edge_text, edges))]
 
 
 def _some(names: list[str]) -> list[tuple[int, str]]:
