@@ -1,8 +1,8 @@
 // Numbers below the smallest normal one count as zero while planes are trained.
 //
 // A slope is a product of probabilities and responsibilities, so it is often such a number, in
-// float32 below 1.2e-38. Many CPUs take a hundred cycles for each, and no sum changes by it. The
-// mode belongs to the thread; all CPU levels of one processor have the same.
+// float32 below 1.2e-38. Many CPUs take a hundred cycles for each, and no sum above 1e-30 changes by
+// it. The mode belongs to the thread; all CPU levels of one processor have the same.
 #pragma once
 
 #include <cstdint>
