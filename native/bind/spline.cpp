@@ -179,23 +179,39 @@ void lift_pair(SplineLift& lift, Index first_column, Index second_column,
     lift.add({LiftPart::pair, std::move(sides), {}, true, vector_of(mean)});
 }
 
-Array2 calm_curves(In2<double> values, In1<double> mass, double tolerance)
+// Curve j of a plane has steps from first[j] on, and knots start[j] to start[j + 1] of mass.
+Array2 calm_steps(In2<double> weights, In1<Index> first, In1<Index> start, In1<double> mass,
+                  double tolerance)
 {
-    need(width(values) >= 1 && length(mass) == width(values), "mass needs a number for each knot.");
-    Vector found(values.data(), values.data() + values.size());
+    const Index n_curves = length(first), n_steps = width(weights);
+    need(length(start) == n_curves + 1 && start.data()[0] == 0 &&
+             start.data()[n_curves] == length(mass),
+         "start needs the knots of each curve.");
+    for (Index j = 0; j < n_curves; ++j) {
+        const Index n_knots = start.data()[j + 1] - start.data()[j];
+        need(n_knots >= 1 && n_knots <= length(mass), "A curve needs a knot.");
+        need(first.data()[j] >= 0 && first.data()[j] <= n_steps - (n_knots - 1),
+             "A curve has more steps than there are.");
+    }
+    Vector found(weights.data(), weights.data() + weights.size());
     {
         nb::gil_scoped_release released;
-        for (Index curve = 0; curve < length(values); ++curve)
-            calm(found.data() + curve * width(values), mass.data(), width(values), tolerance);
+        Vector values;
+        for (Index plane = 0; plane < length(weights); ++plane)
+            for (Index j = 0; j < n_curves; ++j) {
+                const Index from = start.data()[j], n_knots = start.data()[j + 1] - from;
+                calm_curve(found.data() + plane * n_steps + first.data()[j], mass.data() + from,
+                           n_knots, tolerance, values);
+            }
     }
-    return owned<Array2>(std::move(found), {values.shape(0), values.shape(1)});
+    return owned<Array2>(std::move(found), {weights.shape(0), weights.shape(1)});
 }
 
 }  // namespace
 
 void bind_spline(nb::module_& m)
 {
-    m.def("calm_curves", &calm_curves);
+    m.def("calm_steps", &calm_steps);
     nb::class_<SplineParts>(m, "SplineParts")
         .def(nb::init<>())
         .def("add_curve", &add_curve, nb::arg("interval").noconvert(),

@@ -3,8 +3,8 @@
 //   z_ip = b_p + sum_j table_j[code_ij][p];   gradient_j[code_ij][p] += g_ip
 //
 // A bin holds a tile of planes, so that a cell works on all of them at once. Rows go in blocks, a
-// few parts at a time. Their tables then stay in the nearest cache. Consecutive rows with the same
-// code, common in a column that is mostly zero, would otherwise wait for each other's sums.
+// few parts at a time (decision 106): their tables stay in the nearest cache, and consecutive rows
+// with the same code, common in a column that is mostly zero, need not wait for each other's sums.
 // Scores are summed over the parts of a row in a fixed order, gradients over the rows in order.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace geomix {
 namespace GEOMIX_LEVEL {
 
-constexpr int PARTS_AT_ONCE = 6;
+constexpr int PARTS_TO_ADD = 6, PARTS_TO_SCATTER = 8;
 
 // Adds N parts to the scores of a tile of planes: z [row][plane].
 template <class Code, int W, int N>
@@ -50,7 +50,7 @@ static void scatter_parts(const CodedRows& rows, const PartOfSpline* parts, Inde
     const Index n_rows = rows.n_rows;
     for (Index i = 0; i < n_rows; ++i) {
         const typename Tile<W>::Single slope = Tile<W>::at(slopes, i);
-#pragma GCC unroll 6
+#pragma GCC unroll 8
         for (int k = 0; k < N; ++k) {
             auto& to = Tile<W>::at(table[k], code[k][i]);
             to = to + slope;
@@ -63,35 +63,33 @@ struct Parts {
     static constexpr int n = N;
 };
 
-// f(first part, Parts<N>) over the parts from `part` to `end`.
-template <class F>
+// f(first part, Parts<n>) over the parts from `part` to `end`, N at a time, and what is left.
+template <int N, class F>
 GEOMIX_INLINE void by_parts(Index part, Index end, F f)
 {
-    for (; part + PARTS_AT_ONCE <= end; part += PARTS_AT_ONCE) f(part, Parts<PARTS_AT_ONCE>());
-    const Index left = end - part;
-    if (left == 5) f(part, Parts<5>());
-    if (left == 4) f(part, Parts<4>());
-    if (left == 3) f(part, Parts<3>());
-    if (left == 2) f(part, Parts<2>());
-    if (left == 1) f(part, Parts<1>());
+    for (; part + N <= end; part += N) f(part, Parts<N>());
+    if constexpr (N > 1)
+        if (part < end) by_parts<N - 1>(part, end, f);
 }
 
 template <class Code, int W>
 static void add_all_parts(const CodedRows& rows, const PartsOfSpline& lift, const float* numbers,
                           float* z)
 {
-    by_parts(0, lift.n_parts, [&](Index part, auto parts) __attribute__((always_inline)) {
+    const auto add = [&](Index part, auto parts) __attribute__((always_inline)) {
         add_parts<Code, W, decltype(parts)::n>(rows, lift.parts, part, numbers, z);
-    });
+    };
+    by_parts<PARTS_TO_ADD>(0, lift.n_parts, add);
 }
 
 template <class Code, int W>
 static void scatter_range(const CodedRows& rows, const PartsOfSpline& lift, Index first, Index end,
                           const float* slopes, float* numbers)
 {
-    by_parts(first, end, [&](Index part, auto parts) __attribute__((always_inline)) {
+    const auto scatter = [&](Index part, auto parts) __attribute__((always_inline)) {
         scatter_parts<Code, W, decltype(parts)::n>(rows, lift.parts, part, slopes, numbers);
-    });
+    };
+    by_parts<PARTS_TO_SCATTER>(first, end, scatter);
 }
 
 // z [group][plane][lane] at the beginning of the scratch, with the room for a tile of all rows
@@ -102,22 +100,20 @@ static void coded_scores(const Problem<float>& problem, const SplineTables& tabl
     constexpr int n = lanes<float>;
     const Index n_planes = problem.n_planes, n_groups = padded(rows.n_rows, n) / n;
     float* z = scratch + terms_scratch(problem, n_groups);
-    by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
+    each_tile(n_planes, [&](auto width, Index first, Index used) __attribute__((always_inline)) {
         constexpr int W = decltype(width)::n;
-        each_tile<W>(n_planes, [&](Index first, Index used) {
-            float bias[W] = {};
-            for (Index p = 0; p < used; ++p) bias[p] = problem.biases[first + p];
-            const typename Tile<W>::Single start = Tile<W>::at(bias, 0);
-            for (Index i = 0; i < n_groups * n; ++i) Tile<W>::at(z, i) = start;
-            const float* numbers = tables.numbers + first * tables.lift.n_bins;
-            (rows.wide ? add_all_parts<uint16_t, W> : add_all_parts<uint8_t, W>)(rows, tables.lift,
-                                                                                 numbers, z);
-            for (Index g = 0; g < n_groups; ++g) {
-                const float* row[n];
-                for (int i = 0; i < n; ++i) row[i] = z + (g * n + i) * W;
-                pack_group<float>(row, n, 1, used, scratch + (g * n_planes + first) * n);
-            }
-        });
+        float bias[W] = {};
+        for (Index p = 0; p < used; ++p) bias[p] = problem.biases[first + p];
+        const typename Tile<W>::Single start = Tile<W>::at(bias, 0);
+        for (Index i = 0; i < n_groups * n; ++i) Tile<W>::at(z, i) = start;
+        const float* numbers = tables.numbers + first * tables.lift.n_bins;
+        (rows.wide ? add_all_parts<uint16_t, W> : add_all_parts<uint8_t, W>)(rows, tables.lift,
+                                                                             numbers, z);
+        for (Index g = 0; g < n_groups; ++g) {
+            const float* row[n];
+            for (int i = 0; i < n; ++i) row[i] = z + (g * n + i) * W;
+            pack_group<float>(row, n, 1, used, scratch + (g * n_planes + first) * n);
+        }
     });
 }
 
@@ -150,17 +146,16 @@ static void coded_scatter(const PartsOfSpline& lift, Index n_planes, const Coded
 {
     constexpr int n = lanes<float>;
     const Index n_groups = padded(rows.n_rows, n) / n;
-    by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
+    const auto scatter = [&](auto width, Index first, Index used, Index part,
+                             Index end) __attribute__((always_inline)) {
         constexpr int W = decltype(width)::n;
-        each_tile_of<W>(
-            n_planes, lift.n_parts, cells, [&](Index first, Index used, Index part, Index end) {
-                for (Index g = 0; g < n_groups; ++g)
-                    unpack_slopes<W>(slopes + (g * n_planes + first) * n, used, room + g * n * W);
-                (rows.wide ? scatter_range<uint16_t, W>
-                           : scatter_range<uint8_t, W>)(rows, lift, part, end, room,
-                                                        gradient + first * lift.n_bins);
-            });
-    });
+        for (Index g = 0; g < n_groups; ++g)
+            unpack_slopes<W>(slopes + (g * n_planes + first) * n, used, room + g * n * W);
+        (rows.wide ? scatter_range<uint16_t, W>
+                   : scatter_range<uint8_t, W>)(rows, lift, part, end, room,
+                                                gradient + first * lift.n_bins);
+    };
+    each_tile_of(n_planes, lift.n_parts, cells, scatter);
 }
 
 static double coded_cross_entropy(const Problem<float>& problem, const SplineTables& tables,

@@ -66,9 +66,8 @@ class BinnedRows {
         Aligned<float> tile;
 
         Room(const Problem<float>& problem, const PartsOfSpline& lift)
-            : steps(static_cast<std::size_t>(expand_room(lift))),
-              tile(
-                  static_cast<std::size_t>(ROWS_PER_CODED_BLOCK * planes_in_tile(problem.n_planes)))
+            : steps(static_cast<std::size_t>(expand_room(lift, problem.n_planes))),
+              tile(static_cast<std::size_t>(ROWS_PER_CODED_BLOCK * width_of_tile(problem.n_planes)))
         {
         }
     };
@@ -167,8 +166,7 @@ class BinnedRows {
 
     Index n_cells(const Problem<float>& problem) const
     {
-        const Index width = planes_in_tile(problem.n_planes);
-        return parts_.n_parts() * padded(problem.n_planes, width) / width;
+        return parts_.n_parts() * n_tiles(problem.n_planes);
     }
 
     // f(cells, t) on all cells, a share for each thread that takes about as long as the others.

@@ -14,33 +14,37 @@
 namespace geomix {
 namespace GEOMIX_LEVEL {
 
-// f(Tile<W>) with the width for this many planes.
+// f(Tile<W>, first plane, how many) for the tile that begins with this plane.
 template <class F>
-GEOMIX_INLINE void by_width(Index n_planes, F f)
+GEOMIX_INLINE void with_tile(Index n_planes, Index first, F f)
 {
-    const Index width = planes_in_tile(n_planes);
-    if (width == 2) f(Tile<2>());
-    if (width == 4) f(Tile<4>());
-    if (width == 8) f(Tile<8>());
+    const Index left = n_planes - first, used = left < WIDEST_TILE ? left : WIDEST_TILE;
+    const Index width = width_of_tile(used);
+    if (width == 2) f(Tile<2>(), first, used);
+    if (width == 4) f(Tile<4>(), first, used);
+    if (width == 8) f(Tile<8>(), first, used);
+    if (width == 16) f(Tile<16>(), first, used);
 }
 
-// f(first plane, how many) for each tile of planes.
-template <int W, class F>
+// The same for each tile of planes.
+template <class F>
 GEOMIX_INLINE void each_tile(Index n_planes, F f)
 {
-    for (Index first = 0; first < n_planes; first += W)
-        f(first, n_planes - first < W ? n_planes - first : W);
+    for (Index first = 0; first < n_planes; first += WIDEST_TILE) with_tile(n_planes, first, f);
 }
 
-// f(first plane, how many, first part, end of the parts) for each tile of planes that `cells`
-// has parts of.
-template <int W, class F>
+// f(Tile<W>, first plane, how many, first part, end of the parts) for each tile of planes that
+// `cells` has parts of.
+template <class F>
 GEOMIX_INLINE void each_tile_of(Index n_planes, Index n_parts, Cells cells, F f)
 {
     for (Index at = cells.first; at < cells.end;) {
-        const Index tile = at / n_parts, part = at % n_parts, first = tile * W;
+        const Index tile = at / n_parts, part = at % n_parts;
         const Index next = (tile + 1) * n_parts < cells.end ? (tile + 1) * n_parts : cells.end;
-        f(first, n_planes - first < W ? n_planes - first : W, part, part + next - at);
+        const Index end = part + next - at;
+        with_tile(n_planes, tile * WIDEST_TILE,
+                  [&](auto width, Index first, Index used)
+                      __attribute__((always_inline)) { f(width, first, used, part, end); });
         at = next;
     }
 }
@@ -201,52 +205,61 @@ struct PartTables {
     }
 };
 
+// Bins of some parts from the weights of a tile of planes; room for 2 W numbers a step.
+template <int W>
+static void expand_tile(const PartsOfSpline& lift, const float* weights, Index used, Index part,
+                        Index end, float* tables, double* room)
+{
+    double *steps = room, *rest = room + W * lift.n_steps;
+    for (; part < end; ++part) {
+        const PartOfSpline& one = lift.parts[part];
+        const Index begin = one.first_step;
+        for (Index k = 0; k < one.n_steps; ++k)
+            for (Index p = 0; p < W; ++p)
+                steps[k * W + p] =
+                    p < used ? lift.unit[begin + k] * weights[p * lift.n_steps + begin + k] : 0.0;
+        PartTables<W>::expand(one, steps, tables + one.first_bin * W, rest);
+    }
+}
+
+// Sums over the bins of some parts to the weights of a tile of planes; the bins become zero.
+template <int W>
+static void collect_tile(const PartsOfSpline& lift, float* tables, Index used, Index part,
+                         Index end, double* weights, double* room)
+{
+    double *steps = room, *rest = room + W * lift.n_steps;
+    for (; part < end; ++part) {
+        const PartOfSpline& one = lift.parts[part];
+        float* bins = tables + one.first_bin * W;
+        PartTables<W>::collect(one, bins, steps, rest);
+        for (Index b = 0; b < one.n_bins; ++b) Tile<W>::at(bins, b) = typename Tile<W>::Single{};
+        for (Index p = 0; p < used; ++p) {
+            double* to = weights + p * lift.n_steps + one.first_step;
+            for (Index k = 0; k < one.n_steps; ++k)
+                to[k] += lift.unit[one.first_step + k] * steps[k * W + p];
+        }
+    }
+}
+
 static void expand_tables(const PartsOfSpline& lift, const float* weights, Index n_planes,
                           Cells cells, float* tables, double* room)
 {
-    by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
-        constexpr int W = decltype(width)::n;
-        double *steps = room, *rest = room + W * lift.n_steps;
-        each_tile_of<W>(
-            n_planes, lift.n_parts, cells, [&](Index first, Index used, Index j, Index end) {
-                for (; j < end; ++j) {
-                    const PartOfSpline& part = lift.parts[j];
-                    const Index begin = part.first_step;
-                    for (Index k = 0; k < part.n_steps; ++k)
-                        for (Index p = 0; p < W; ++p)
-                            steps[k * W + p] =
-                                p < used ? lift.unit[begin + k] *
-                                               weights[(first + p) * lift.n_steps + begin + k]
-                                         : 0.0;
-                    PartTables<W>::expand(
-                        part, steps, tables + (first * lift.n_bins + part.first_bin * W), rest);
-                }
-            });
-    });
+    each_tile_of(n_planes, lift.n_parts, cells,
+                 [&](auto width, Index first, Index used, Index part, Index end) {
+                     expand_tile<decltype(width)::n>(lift, weights + first * lift.n_steps, used,
+                                                     part, end, tables + first * lift.n_bins, room);
+                 });
 }
 
 static void collect_tables(const PartsOfSpline& lift, float* tables, Index n_planes, Cells cells,
                            double* weights, double* room)
 {
-    by_width(n_planes, [&](auto width) __attribute__((always_inline)) {
-        constexpr int W = decltype(width)::n;
-        double *steps = room, *rest = room + W * lift.n_steps;
-        each_tile_of<W>(
-            n_planes, lift.n_parts, cells, [&](Index first, Index used, Index j, Index end) {
-                for (; j < end; ++j) {
-                    const PartOfSpline& part = lift.parts[j];
-                    float* bins = tables + (first * lift.n_bins + part.first_bin * W);
-                    PartTables<W>::collect(part, bins, steps, rest);
-                    for (Index b = 0; b < part.n_bins; ++b)
-                        Tile<W>::at(bins, b) = typename Tile<W>::Single{};
-                    for (Index p = 0; p < used; ++p) {
-                        double* to = weights + (first + p) * lift.n_steps + part.first_step;
-                        for (Index k = 0; k < part.n_steps; ++k)
-                            to[k] += lift.unit[part.first_step + k] * steps[k * W + p];
-                    }
-                }
-            });
-    });
+    each_tile_of(n_planes, lift.n_parts, cells,
+                 [&](auto width, Index first, Index used, Index part, Index end) {
+                     collect_tile<decltype(width)::n>(lift, tables + first * lift.n_bins, used,
+                                                      part, end, weights + first * lift.n_steps,
+                                                      room);
+                 });
 }
 
 }  // namespace GEOMIX_LEVEL

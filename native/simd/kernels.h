@@ -101,12 +101,20 @@ struct CodedRows {
     bool wide;
 };
 
-// Planes of a spline lift go in tiles of this many: few planes in narrow ones, whose tables are
-// smaller. Each plane is added up by itself, so the width of a tile changes no result.
-constexpr Index WIDEST_TILE = 8;
-static inline Index planes_in_tile(Index n_planes)
+// Planes of a spline lift go in tiles: as many of the widest as are full, and the rest in the
+// narrowest that holds it, whose tables are smaller. Each plane is added up by itself, so the width
+// of a tile changes no result.
+constexpr Index WIDEST_TILE = 16;
+// The width of the tile for this many planes, or of the first one where they need several.
+static inline Index width_of_tile(Index n_planes)
 {
-    return n_planes <= 2 ? 2 : n_planes <= 4 ? 4 : WIDEST_TILE;
+    return n_planes <= 2 ? 2 : n_planes <= 4 ? 4 : n_planes <= 8 ? 8 : WIDEST_TILE;
+}
+static inline Index n_tiles(Index n_planes) { return (n_planes + WIDEST_TILE - 1) / WIDEST_TILE; }
+static inline Index width_of_all_tiles(Index n_planes)
+{
+    const Index in_full_ones = (n_tiles(n_planes) - 1) * WIDEST_TILE;
+    return in_full_ones + width_of_tile(n_planes - in_full_ones);
 }
 
 // A part of a spline lift: its steps and bins among those of all parts, and the mean of each step.
@@ -261,7 +269,7 @@ struct CodedKernels {
                             const PanelRows<float>& labels, float* scratch);
     void (*class_scores)(const Problem<float>&, const SplineTables&, const CodedRows&, double* out,
                          float* scratch);
-    // weights (n_planes, n_steps) -> tables;  room for expand_room(lift) numbers, on a cache line
+    // weights (n_planes, n_steps) -> tables;  room for expand_room numbers, on a cache line
     void (*expand)(const PartsOfSpline&, const float* weights, Index n_planes, Cells,
                    float* tables, double* room);
     // tables -> weights, by the transposed matrix, added; the tables become zero; room as for expand
@@ -341,15 +349,18 @@ static inline Index sparse_scratch(const Problem<double>& problem)
 static inline Index coded_scratch(const Problem<float>& problem)
 {
     return terms_scratch(problem, ROWS_PER_CODED_BLOCK / rows_in_group<float>) +
-           ROWS_PER_CODED_BLOCK * planes_in_tile(problem.n_planes);
+           ROWS_PER_CODED_BLOCK * width_of_tile(problem.n_planes);
 }
 
 // Tables of all planes, and the steps of a tile with as many numbers to work on.
 static inline Index table_numbers(const PartsOfSpline& lift, Index n_planes)
 {
-    return padded(n_planes, planes_in_tile(n_planes)) * lift.n_bins;
+    return width_of_all_tiles(n_planes) * lift.n_bins;
 }
-static inline Index expand_room(const PartsOfSpline& lift) { return 2 * WIDEST_TILE * lift.n_steps; }
+static inline Index expand_room(const PartsOfSpline& lift, Index n_planes)
+{
+    return 2 * width_of_tile(n_planes) * lift.n_steps;
+}
 
 static inline Index score_scratch(const Model& m)
 {

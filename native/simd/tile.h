@@ -25,6 +25,7 @@ struct VectorOf;
 GEOMIX_VECTOR(2)
 GEOMIX_VECTOR(4)
 GEOMIX_VECTOR(8)
+GEOMIX_VECTOR(16)
 #undef GEOMIX_VECTOR
 
 // W doubles in memory, or as floats in memory.

@@ -77,4 +77,15 @@ inline void calm(double* values, const double* mass, Index n, double tolerance)
     std::copy(calmed.begin(), calmed.end(), values);
 }
 
+// The steps between the knots of one curve, in place.
+inline void calm_curve(double* steps, const double* mass, Index n_knots, double tolerance,
+                       Vector& values)
+{
+    values.resize(static_cast<std::size_t>(n_knots));
+    values[0] = 0.0;
+    for (Index k = 1; k < n_knots; ++k) values[k] = values[k - 1] + steps[k - 1];
+    calm(values.data(), mass, n_knots, tolerance);
+    for (Index k = 1; k < n_knots; ++k) steps[k - 1] = values[k] - values[k - 1];
+}
+
 }  // namespace geomix

@@ -757,7 +757,9 @@ def test_native_gains_of_pairs_equal_numpy(n_columns, n_classes):
 
 
 @native_only
-@pytest.mark.parametrize("per_class", [[1, 1], [2, 1], [2, 2], [3, 2], [4, 4], [6, 3]])
+@pytest.mark.parametrize(
+    "per_class", [[1, 1], [2, 1], [2, 2], [3, 2], [4, 4], [6, 3], [9, 8], [13, 11], [20, 15]]
+)
 def test_a_plane_of_curves_has_the_same_sums_beside_any_number_of_planes(per_class):
     """Planes go in tiles of two, four or eight, which change no bit."""
     rng = np.random.default_rng(0)

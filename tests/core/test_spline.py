@@ -269,7 +269,7 @@ def assert_terms_equal(ours, theirs, Phi, weight):
     np.testing.assert_allclose(ours.weights_gradient, theirs.weights_gradient, rtol=0, atol=whole)
 
 
-@pytest.mark.parametrize("per_class", [[1, 1, 1], [3, 3], [1, 4, 2, 9], [4] * 7])
+@pytest.mark.parametrize("per_class", [[1, 1, 1], [3, 3], [1, 4, 2, 9], [4] * 7, [17, 2]])
 @pytest.mark.parametrize("n_rows", [0, 1, 7, 1000, 2500])
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("narrow", [True, False])

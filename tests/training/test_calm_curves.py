@@ -6,7 +6,14 @@ from shapes import random_planes
 from sklearn.isotonic import isotonic_regression
 
 from geomix.core import kernel
-from geomix.core.calm import calm, direction_changes, isotonic, turning_points
+from geomix.core.calm import (
+    KnotMasses,
+    calm,
+    calm_steps,
+    direction_changes,
+    isotonic,
+    turning_points,
+)
 from geomix.core.planes import Planes, class_starts
 from geomix.training.rows import Rows
 from geomix.training.spare_planes import SMALLEST_SHARE, without_spare_planes
@@ -77,8 +84,39 @@ def test_idle_planes_go_and_every_class_keeps_one(rng):
 @pytest.mark.kernel
 def test_the_native_code_calms_curves_bit_for_bit_as_the_reference_does(rng):
     for values, mass, tolerance in walks(rng):
-        found = kernel.calm_curves(values[None, :], mass + 0.1, tolerance)
-        np.testing.assert_array_equal(found[0], calm(values, mass + 0.1, tolerance))
+        steps = np.diff(values, prepend=1.0)  # the first one belongs to no curve
+        masses = KnotMasses(np.array([1]), np.array([0, len(mass)]), mass + 0.1)
+        found = kernel.calm_steps(steps[None, :], masses, tolerance)
+        from_zero = np.concatenate([[0.0], np.cumsum(steps[1:])])
+        expected = np.diff(calm(from_zero, mass + 0.1, tolerance))
+        np.testing.assert_array_equal(found[0], np.concatenate([steps[:1], expected]))
+
+
+@pytest.mark.kernel
+def test_all_curves_of_all_planes_are_calmed_as_each_is_alone(rng):
+    weights = rng.standard_normal((3, 12))
+    masses = KnotMasses(np.array([0, 7]), np.array([0, 6, 10]), rng.uniform(0.1, 2.0, 10))
+    found = kernel.calm_steps(weights, masses, 0.8)
+    np.testing.assert_array_equal(found, calm_steps(weights, masses, 0.8))
+    np.testing.assert_array_equal(found[:, [5, 6, 10, 11]], weights[:, [5, 6, 10, 11]])
+
+
+@pytest.mark.skipif(not kernel.is_native, reason="needs the native kernel")
+def test_native_code_walks_only_over_curves_that_there_are():
+    weights, mass = np.zeros((2, 4)), np.ones(5)
+    for first, start in (
+        ([0], [0, 6]),
+        ([0], [1, 5]),
+        ([1], [0, 5]),
+        ([-1], [0, 5]),
+        ([0, 0], [0, 5]),
+        ([0, 0], [0, 9, 5]),
+        ([0, 0], [0, 0, 5]),
+        ([0], [0]),
+    ):
+        masses = KnotMasses(np.array(first), np.array(start), mass)
+        with pytest.raises(ValueError, match=r"knot|steps"):
+            kernel.calm_steps(weights, masses, 0.1)
 
 
 def test_isotonic_pieces_are_those_of_scikit_learn(rng):

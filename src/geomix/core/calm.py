@@ -9,9 +9,24 @@ This is the reference in Python; ``native/solvers/calm.h`` is the same, number f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from geomix.arrays import FloatArray
+from geomix.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class KnotMasses:
+    """The curves of a lift, and the positive weight of each of their knots.
+
+    first : (n_curves,) where the steps of a curve begin among those of a plane;  start :
+    (n_curves + 1,) its knots are ``mass[start[j]:start[j + 1]]``, one more than its steps.
+    """
+
+    first: IntArray
+    start: IntArray
+    mass: FloatArray
 
 
 def calm(values: FloatArray, mass: FloatArray, tolerance: float) -> FloatArray:
@@ -37,9 +52,16 @@ def calm(values: FloatArray, mass: FloatArray, tolerance: float) -> FloatArray:
     return np.array(out)
 
 
-def calm_curves(values: FloatArray, mass: FloatArray, tolerance: float) -> FloatArray:
-    """``calm`` for each row of (n_curves, n_knots) values."""
-    return np.array([calm(row, mass, tolerance) for row in values])
+def calm_steps(weights: FloatArray, masses: KnotMasses, tolerance: float) -> FloatArray:
+    """(n_planes, n_steps) weights whose curves are calm: the steps between the values of ``calm``
+    for curves that begin at zero."""
+    out = weights.copy()
+    for first, begin, end in zip(masses.first, masses.start, masses.start[1:], strict=False):
+        steps = slice(first, first + end - begin - 1)
+        for row in out:
+            values = np.concatenate([[0.0], np.cumsum(row[steps])])
+            row[steps] = np.diff(calm(values, masses.mass[begin:end], tolerance))
+    return out
 
 
 def _mean(values: list[float], mass: list[float]) -> float:

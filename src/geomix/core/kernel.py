@@ -75,7 +75,7 @@ __all__ = [
     "batch_terms",
     "binned",
     "calibrate",
-    "calm_curves",
+    "calm_steps",
     "compressed",
     "cross_entropy",
     "fill",
@@ -235,11 +235,10 @@ def calibrate(
     return calibration.calibrate(S, y, weight, prior_scale)
 
 
-def calm_curves(values: FloatArray, mass: FloatArray, tolerance: float) -> FloatArray:
-    """Curves without small changes of direction: see ``calm.calm_curves``."""
-    if is_native:
-        return native.calm_curves(values, mass, tolerance)
-    return calm.calm_curves(values, mass, tolerance)
+def calm_steps(weights: FloatArray, masses: calm.KnotMasses, tolerance: float) -> FloatArray:
+    """Curves without small changes of direction: see ``calm.calm_steps``."""
+    make = native.calm_steps if is_native else calm.calm_steps
+    return make(weights, masses, tolerance)
 
 
 # --- clustering ---

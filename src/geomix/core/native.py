@@ -20,6 +20,7 @@ from geomix import _native
 from geomix.arrays import CenteredSparse, FloatArray, IntArray, Matrix, contiguous, plain
 from geomix.core import calibration, clustering
 from geomix.core.adam import AdamState
+from geomix.core.calm import KnotMasses
 from geomix.core.descent import Descended, Descent, Stage, StagePlan
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lbfgs import Enough
@@ -246,8 +247,9 @@ def calibrate(
     return _native.calibrate(S, _codes(y), share, pull, *calibration.LOG_RANGE)
 
 
-def calm_curves(values: FloatArray, mass: FloatArray, tolerance: float) -> FloatArray:
-    return _native.calm_curves(_doubles(values), _doubles(mass), tolerance)
+def calm_steps(weights: FloatArray, masses: KnotMasses, tolerance: float) -> FloatArray:
+    of_curves = _codes(masses.first), _codes(masses.start), _doubles(masses.mass)
+    return _native.calm_steps(_doubles(weights), *of_curves, tolerance)
 
 
 # --- clustering ---

@@ -20,6 +20,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.core import kernel
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
+from geomix.core.calm import KnotMasses
 from geomix.core.feature_map import FeatureMap
 from geomix.core.planes import Planes, ensemble
 from geomix.search.blend import blended, choose_shares, penalty_of_blend, train_other
@@ -122,7 +123,7 @@ def _calmest(
     left_out: frozenset[int],
 ) -> Finish:
     """The largest tolerance whose validation loss is within the price of the smallest one."""
-    masses = [list(knot_masses(one.train, left_out)) for one in fits]
+    masses = [knot_masses(one.train, left_out) for one in fits]
     tried = [plain]
     for tolerance in CALM.tolerances:
         S = [_calm_scores(*one, tolerance, settings) for one in zip(fits, masses, strict=True)]
@@ -142,7 +143,7 @@ def _calibrated(
 
 
 def _calm_scores(
-    fitted: Fitted, masses: list[tuple[slice, FloatArray]], tolerance: float, settings: Settings
+    fitted: Fitted, masses: KnotMasses, tolerance: float, settings: Settings
 ) -> FloatArray:
     """Scores of the validation rows with calmed curves."""
     over_the_lift = fitted.features.expanded(fitted.trained.planes)

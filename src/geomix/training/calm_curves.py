@@ -12,13 +12,14 @@ shown. The tolerance is chosen on validation rows (``search/finish.py``).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container
 from dataclasses import replace
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.core import kernel
+from geomix.core.calm import KnotMasses
 from geomix.core.planes import Planes
 from geomix.core.spline import Binned
 from geomix.core.spline_parts import CurvePart
@@ -35,30 +36,26 @@ def calmed(planes: Planes, rows: Rows, tolerance: float, left_out: Container[int
     rows : binned training rows;  tolerance : in units of plane scores;  left_out : columns whose
     curves stay as they are, such as monotone ones, whose planes keep an order among themselves.
     """
-    return calmed_at(planes, list(knot_masses(rows, left_out)), tolerance)
+    return calmed_at(planes, knot_masses(rows, left_out), tolerance)
 
 
-def calmed_at(
-    planes: Planes, masses: Iterable[tuple[slice, FloatArray]], tolerance: float
-) -> Planes:
+def calmed_at(planes: Planes, masses: KnotMasses, tolerance: float) -> Planes:
     """``calmed`` with the ``knot_masses`` of the rows, which are the same for every tolerance."""
-    weights = planes.weights.copy()
-    for along, mass in masses:
-        values = np.zeros((len(weights), len(mass)))
-        np.cumsum(weights[:, along], axis=1, out=values[:, 1:])
-        weights[:, along] = np.diff(kernel.calm_curves(values, mass, tolerance))
-    return replace(planes, weights=weights)
+    return replace(planes, weights=kernel.calm_steps(planes.weights, masses, tolerance))
 
 
-def knot_masses(rows: Rows, left_out: Container[int] = ()) -> Iterator[tuple[slice, FloatArray]]:
-    """The steps along each curve, and the weight near its knots."""
+def knot_masses(rows: Rows, left_out: Container[int] = ()) -> KnotMasses:
+    """The curves of binned rows, and the weight near their knots."""
     X = rows.X
     assert isinstance(X, Binned)
+    first, masses = [], []
     for part, steps, codes in X.by_part():
         if isinstance(part, CurvePart) and part.column not in left_out:
             mass = knot_mass(part, codes, rows.weight)
-            mass += LEAST_MASS * max(mass.sum(), 1.0)
-            yield slice(steps.start, steps.start + part.n_ordered), mass
+            first.append(steps.start)
+            masses.append(mass + LEAST_MASS * max(mass.sum(), 1.0))
+    start = np.cumsum([0, *map(len, masses)])
+    return KnotMasses(np.array(first, dtype=np.intp), start, np.concatenate([[], *masses]))
 
 
 def knot_mass(part: CurvePart, codes: IntArray, weight: FloatArray) -> FloatArray:
