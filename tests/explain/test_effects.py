@@ -393,3 +393,15 @@ def test_a_partial_dependence_moves_with_the_weights_as_its_design_has_it(kind):
         by_hand = [A[k * 16 :][:16].T @ Phi[k * 16 :][:16] / 16 for k in range(len(cells))]
         design = effect_bands.average_design(model, rows[:16], column, cells, features)
         np.testing.assert_allclose(design, np.stack(by_hand, axis=1), rtol=1e-9, atol=1e-12)
+
+
+def test_variances_add_up_over_blocks_and_leave_out_features_of_none():
+    joint, apart = np.array([[[2.0, 0.5], [0.5, 1.0]]]), np.array([[3.0, 4.0]])
+    blocks = (
+        effect_bands.Block(np.array([3, 4]), joint),
+        effect_bands.Block(np.array([0, 1]), apart),
+    )
+    found = effect_bands.Covariance(blocks, n_planes=1, is_joint=False)
+    features, row = np.array([1, 3, 4, 7, 90]), np.array([[[10.0, 1.0, -1.0, 5.0, 5.0]]])
+    np.testing.assert_allclose(found.variances(features, row), [[400.0 + 2.0 - 1.0 + 1.0]])
+    assert found.variances(features[:0], row[:, :, :0]).tolist() == [[0.0]]

@@ -106,6 +106,18 @@ class SplineLift:
         """Each part, and where its steps are among all of them."""
         return zip(self.parts, self._steps_of_parts, strict=True)
 
+    def of_column(self, column: int) -> list[tuple[SplinePart, slice]]:
+        """The parts that read a column, and where their steps are."""
+        return self._by_column.get(column, [])
+
+    @cached_property
+    def _by_column(self) -> dict[int, list[tuple[SplinePart, slice]]]:
+        found: dict[int, list[tuple[SplinePart, slice]]] = {}
+        for part, steps in self.by_part():
+            for column in part.columns:
+                found.setdefault(column, []).append((part, steps))
+        return found
+
     @cached_property
     def _steps_of_parts(self) -> list[slice]:
         return [slice(*ends) for ends in pairwise(self.step_start.tolist())]
@@ -130,8 +142,8 @@ class SplineLift:
 
     def slopes_along(self, column: int) -> IntArray:
         """Steps of the curve of a column of numbers; none where it has no curve."""
-        for part, steps in self.by_part():
-            if part.n_ordered and part.columns == (column,):
+        for part, steps in self.of_column(column):
+            if part.n_ordered and len(part.columns) == 1:
                 return steps.start + np.arange(part.n_ordered)
         return np.empty(0, dtype=np.intp)
 

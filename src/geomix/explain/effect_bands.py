@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -90,15 +91,28 @@ class Covariance:
     def variances(self, features: IntArray, design: FloatArray) -> FloatArray:
         """(P, n): variance of design_p @ w_p, for designs (P or 1, n, len(features))."""
         out = np.zeros((self.n_planes, design.shape[1]))
-        for block in self.blocks:
-            known, places, own = np.intersect1d(
-                block.features, features, assume_unique=True, return_indices=True
-            )
-            if len(known):
-                some = design if len(known) == len(features) else np.take(design, own, axis=2)
-                some = np.broadcast_to(some, (self.n_planes, *some.shape[1:]))
-                out += block.variances(places, some)
+        block_of, place_of = (known[np.minimum(features, len(known) - 1)] for known in self._where)
+        order = np.lexsort((place_of, block_of))
+        begin = np.searchsorted(block_of[order], np.unique(block_of))
+        for own in np.split(order, begin)[1:]:
+            if block_of[own[0]] < 0:
+                continue
+            is_all = np.array_equal(own, np.arange(len(features)))
+            some = design if is_all else design[:, :, own]
+            some = np.broadcast_to(some, (self.n_planes, *some.shape[1:]))
+            out += self.blocks[block_of[own[0]]].variances(place_of[own], some)
         return out
+
+    @cached_property
+    def _where(self) -> tuple[IntArray, IntArray]:
+        """The block of each feature, and its place there. The last block is -1, of features that
+        are in none, whatever their number."""
+        size = max((int(block.features.max()) for block in self.blocks), default=-1) + 2
+        block_of, place_of = np.full(size, -1), np.zeros(size, dtype=np.intp)
+        for j, block in enumerate(self.blocks):
+            block_of[block.features] = j
+            place_of[block.features] = np.arange(len(block.features))
+        return block_of, place_of
 
 
 def covariance(model: GeometricMixture, encoded: FloatArray) -> Covariance | None:
@@ -131,7 +145,7 @@ def column_design(
     rows[:, column] = cells
     lift = model.lift
     if isinstance(lift, SplineLift):
-        own = [(part, steps) for part, steps in lift.by_part() if column in part.columns]
+        own = lift.of_column(column)
         if not own:
             return np.empty(0, dtype=np.intp), np.empty((len(cells), 0))
         features = np.concatenate([np.arange(steps.start, steps.stop) for _, steps in own])

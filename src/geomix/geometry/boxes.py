@@ -222,6 +222,10 @@ class _Side:
         self.counts = counts
         self.n_rows = max(sum(counts[k] for k in self.span), 0.5)
 
+    @property
+    def most_steps(self) -> int:
+        return len(self.column.values) if self.column.is_category else 4
+
     def steps(self) -> list[list[int]]:
         """Sets of values that could be added next."""
         n_places = len(self.column.values)
@@ -249,39 +253,56 @@ class _Side:
 
 def _widen(sides: list[_Side], pairs: list[_PairCost], left: FloatArray) -> None:
     """Add values step by step, most rows per cost first, until none fits."""
-    own = [[one for one in pairs if j in one.columns] for j in range(len(sides))]
-    offers = [_offers(j, sides, own[j]) for j in range(len(sides))]
-    while True:
-        best, choice = -1.0, None
-        for j, some in enumerate(offers):
-            for places, extra, gain in some:
-                if (extra <= left).all():
-                    worth = (gain + 1e-9) / (float((extra / (left + 1e-300)).max()) + 1e-9)
-                    if worth > best:
-                        best, choice = worth, (j, places, extra)
-        if choice is None:
-            return
+    own: list[list[_PairCost]] = [[] for _ in sides]
+    for one in pairs:
+        for j in one.columns:
+            own[j].append(one)
+    offers = _Offers(sides, own, len(left))
+    while (choice := offers.best(left)) is not None:
         j, places, extra = choice
         for one in own[j]:
             one.spent = one.cost_with(j, places, sides)
         sides[j].take(places, sides[j].cost_with(places))
         left = left - extra
         for k in {j, *(k for one in own[j] for k in one.columns)}:
-            offers[k] = _offers(k, sides, own[k])
+            offers.renew(k)
 
 
-def _offers(
-    j: int, sides: list[_Side], pairs: list[_PairCost]
-) -> list[tuple[list[int], FloatArray, float]]:
-    """What could be added to a column next: values, their cost in margins, and the rows gained."""
-    side = sides[j]
-    made: list[tuple[list[int], FloatArray, float]] = []
-    for places in side.steps():
-        extra = side.cost_with(places) - side.spent
-        for one in pairs:
-            extra = extra + one.cost_with(j, places, sides) - one.spent
-        made.append((places, extra, side.gain_with(places)))
-    return made
+class _Offers:
+    """What could be added to each column next, side by side in arrays.
+
+    extra : (n_offers, n_rivals) costs in margins, infinite where a column has fewer offers than
+    room;  gain : (n_offers,) of rows.
+    """
+
+    def __init__(self, sides: list[_Side], pairs: list[list[_PairCost]], n_rivals: int) -> None:
+        self.sides, self.pairs = sides, pairs
+        self.column = np.repeat(np.arange(len(sides)), [side.most_steps for side in sides])
+        self.start = np.searchsorted(self.column, np.arange(len(sides) + 1))
+        self.extra = np.full((len(self.column), n_rivals), np.inf)
+        self.gain = np.zeros(len(self.column))
+        self.places: list[list[int]] = [[] for _ in self.column]
+        for j in range(len(sides)):
+            self.renew(j)
+
+    def renew(self, j: int) -> None:
+        """The offers of a column, whose part of the box or that of a pair has changed."""
+        side, at = self.sides[j], self.start[j]
+        self.extra[at : self.start[j + 1]] = np.inf
+        for i, places in enumerate(side.steps(), at):
+            extra = side.cost_with(places) - side.spent
+            for one in self.pairs[j]:
+                extra = extra + one.cost_with(j, places, self.sides) - one.spent
+            self.extra[i], self.gain[i], self.places[i] = extra, side.gain_with(places), places
+
+    def best(self, left: FloatArray) -> tuple[int, list[int], FloatArray] | None:
+        """The column, values and cost with most rows per share of what is left; None: none fits."""
+        fits = np.flatnonzero((self.extra <= left).all(axis=1))
+        if not len(fits):
+            return None
+        shares = (self.extra[fits] / (left + 1e-300)).max(axis=1)
+        i = int(fits[np.argmax((self.gain[fits] + 1e-9) / (shares + 1e-9))])
+        return int(self.column[i]), self.places[i], self.extra[i].copy()
 
 
 def _is_complete(one: _Column, cells: FloatArray) -> bool:

@@ -12,6 +12,7 @@ distance between its knots. Beyond the outer knots it is constant, as every curv
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -43,26 +44,32 @@ def as_curves(planes: Planes, linear: FeatureMap, lift: SplineLift) -> Planes:
     slopes = linear.column_weights(planes.weights)
     assert slopes is not None
     slopes = slopes / linear.standardize.scale
-    steps, centre = _steps_of_lines(linear, lift)
+    weights, centre = np.zeros((len(slopes), lift.n_outputs)), linear.standardize.mean.copy()
+    for at, one, line in _lines(linear, lift):
+        steps, centre[one] = line
+        weights[:, at] += slopes[:, one, None] * steps
     biases = planes.biases + slopes @ (centre - linear.standardize.mean)
-    return replace(planes, weights=slopes @ steps, biases=biases)
+    return replace(planes, weights=weights, biases=biases)
 
 
-def _steps_of_lines(linear: FeatureMap, lift: SplineLift) -> tuple[FloatArray, FloatArray]:
-    """The steps that stand for each standardised column, (n_kept, n_steps), and the value of that
-    column where all of these steps are zero, (n_kept,)."""
+def _lines(
+    linear: FeatureMap, lift: SplineLift
+) -> Iterator[tuple[slice, int, tuple[FloatArray, float]]]:
+    """Where the steps of a part are, a standardised column of that part, and its ``_line``."""
     kept = linear.standardize.kept
-    column = linear.column_of
     shows = np.full(len(kept), NUMBER) if linear.expand is None else linear.expand.shows[kept]
-    steps, centre = np.zeros((len(kept), lift.n_outputs)), linear.standardize.mean.copy()
+    order = np.argsort(linear.column_of, kind="stable")
+    first, behind = (
+        np.searchsorted(linear.column_of[order], np.arange(lift.n_columns), side)
+        for side in ("left", "right")
+    )
     for part, at in lift.by_part():
         if isinstance(part, PairPart):
             continue
-        for one in np.flatnonzero(column == part.column):
-            line = _line(part, int(shows[one]), centre[one])
+        for one in order[first[part.column] : behind[part.column]]:
+            line = _line(part, int(shows[one]), linear.standardize.mean[one])
             if line is not None:
-                steps[one, at], centre[one] = line
-    return steps, centre
+                yield at, int(one), line
 
 
 def _line(part: CurvePart | LevelPart, shows: int, mean: float) -> tuple[FloatArray, float] | None:
