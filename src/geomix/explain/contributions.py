@@ -52,11 +52,17 @@ class Contributions:
         return self.by_column.sum(axis=1) + self.bias + self.pooling
 
 
-def exact(form: Additive, encoded: FloatArray, of: IntArray, against: IntArray) -> Contributions:
-    """Parts of the margin of class ``of`` over class ``against``, both (n,) codes."""
+def exact(
+    form: Additive,
+    encoded: FloatArray,
+    of: IntArray,
+    against: IntArray,
+    Z: FloatArray | None = None,
+) -> Contributions:
+    """Parts of the margin of class ``of`` over class ``against``, both (n,) codes. Z : (n, P)
+    plane scores, where they are known."""
     planes = form.planes
-    Z = form.scores(encoded)
-    _, A = planes.pooled(Z, form.sharpness)
+    _, A = planes.pooled(form.scores(encoded) if Z is None else Z, form.sharpness)
     D = signed(planes, A, of, against) / form.temperature
     surprise = -np.log(np.maximum(planes.n_members * A, np.finfo(float).tiny)) / form.sharpness
     pooling = (D * np.where(A > 0.0, surprise, 0.0)).sum(axis=1)

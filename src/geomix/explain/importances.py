@@ -41,7 +41,8 @@ def importances(model: GeometricMixture, encoded: FloatArray, P: FloatArray) -> 
     order = np.argsort(-P, axis=1, kind="stable")
     winner, second = order[:, 0], order[:, 1]
     if isinstance(model.lift, SplineLift):
-        parts = contributions.exact(additive(model), encoded, winner, second)
+        Z = model.answer("plane_scores", encoded)
+        parts = contributions.exact(additive(model), encoded, winner, second, Z)
     else:
         parts = contributions.tangent(model, encoded, winner, second)
     sizes: FloatArray = np.abs(parts.by_column).mean(axis=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from geomix.core.spline import MOST_KNOTS
 from geomix.search.constants import FACTORS, KNOTS, L2, SHRINKAGE
@@ -48,6 +49,11 @@ class Candidate:
     def has_adaptive_steps(self) -> bool:
         """Whether the penalty follows the steps of curves, and not columns."""
         return self.adaptive and self.lift == "spline"
+
+    @cached_property
+    def any_penalty(self) -> Candidate:
+        """What candidates that differ by their penalty alone have in common."""
+        return replace(self, l2=0.0)
 
     @property
     def one_plane(self) -> Candidate:

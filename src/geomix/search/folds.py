@@ -27,6 +27,7 @@ from geomix.training.learnt_lift import learnt_lift
 from geomix.training.loop import train_planes, uses_lbfgs
 from geomix.training.many_classes import MANY_CLASSES, affordable
 from geomix.training.monotone import order_of
+from geomix.training.plane_counts import Clusters
 from geomix.training.preparation import Preparation, standardised
 from geomix.training.random_streams import stream
 from geomix.training.rows import Rows
@@ -52,6 +53,7 @@ class Fold:
     is_final: bool = False
     trained: dict[Candidate, Start] = field(default_factory=dict)
     wholes: dict[Candidate, Planes] = field(default_factory=dict)
+    from_rows: dict[tuple[Any, ...], Start] = field(default_factory=dict)
     _parts: dict[Features, tuple[Rows, Rows | None]] = field(default_factory=dict)
     _scaled: dict[tuple[Any, ...], Features] = field(default_factory=dict)
     _lifts: dict[tuple[Any, ...], FourierLift] = field(default_factory=dict)
@@ -191,7 +193,8 @@ class Fold:
 
     def state(self) -> dict[str, Any]:
         """Everything that fits on this fold leave behind, for ``restore``."""
-        return self.__dict__ | {"trained": dict(self.trained), "wholes": dict(self.wholes)}
+        copied = ("trained", "wholes", "from_rows")
+        return self.__dict__ | {name: dict(self.__dict__[name]) for name in copied}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.__dict__.clear()
@@ -339,7 +342,7 @@ def train_on_fold(
         candidate, fold, settings, features, train, valid, first, watch, phase, max_iter
     )
     if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
-        fold.trained[replace(candidate, l2=0.0)] = Start(trained.planes, first.init, trained.n_iter)
+        fold.trained[candidate.any_penalty] = Start(trained.planes, first.init, trained.n_iter)
     return Fitted(features, train, valid, trained, first.init)
 
 
@@ -472,28 +475,47 @@ def _start(
     preparation, seed = fold.preparation, fold.preparation.seed
     clusters = preparation.clusters_of(candidate.n_planes)
     several = clusters.planes_per_class.max() > 1
-    neighbour = fold.trained.get(replace(candidate, l2=0.0))
+    neighbour = fold.trained.get(candidate.any_penalty)
     if neighbour is not None and not several and phase == "choose":
         return neighbour
     if not several and settings.init == "auto" and _is_solved(settings, train, preparation):
         planes = flat_planes(train, preparation.n_classes, settings.label_smoothing)
         return Start(planes, "flat", 0)
-    clusters = clusters.of(fold.train_index)
-    rng = stream(seed, "initial", *([number] if number else []))
     if several and candidate.lift == "spline" and settings.init == "auto":
+        rng = _draws_of_start(seed, number)
         whole = _whole(candidate.one_plane, fold, settings)
-        planes = split_planes(whole, train, clusters, settings.sharpness_start, rng)
-        return Start(planes, "split", 0)
+        clusters = clusters.of(fold.train_index)
+        return Start(
+            split_planes(whole, train, clusters, settings.sharpness_start, rng), "split", 0
+        )
+    # Lines have one set of features, and their first planes do not depend on the penalty.
+    key = candidate.n_planes, candidate.adaptive, number
+    if candidate.lift != "linear":
+        return _from_rows(train, clusters.of(fold.train_index), settings, seed, number)
+    if key not in fold.from_rows:
+        of_fold = clusters.of(fold.train_index)
+        fold.from_rows[key] = _from_rows(train, of_fold, settings, seed, number)
+    return fold.from_rows[key]
+
+
+def _from_rows(
+    train: Rows, clusters: Clusters, settings: Settings, seed: int, number: int
+) -> Start:
+    """First planes from the clusters of the rows, or as the settings say."""
     planes, init = initial_planes(
         train,
         clusters,
         settings.init,
         settings.sharpness_start,
         settings.label_smoothing,
-        rng,
+        _draws_of_start(seed, number),
         smooth_scale=settings.solver == "adam",
     )
     return Start(planes, init, 0)
+
+
+def _draws_of_start(seed: int, number: int) -> np.random.Generator:
+    return stream(seed, "initial", *([number] if number else []))
 
 
 def _is_solved(settings: Settings, train: Rows, preparation: Preparation) -> bool:

@@ -115,8 +115,8 @@ def measure(
         n = len(S)
         fits.append(fitted.to_keep(fold))
         fold.unpack()
-        if len(folds) > 1 and fold.is_alone:  # five times as many rows as on a rung
-            fold.forget()
+        if len(folds) > 1 and fold.is_alone and not fitted.features.is_tiny:
+            fold.forget()  # all folds together have five times as many rows as a rung
         if n < len(y) and (n < FEWEST_ROWS.to_hold_out or not rivals):
             continue
         temperature, losses = losses_of(S, y[:n], weight[:n], settings)

@@ -230,8 +230,15 @@ class Preparation:
             for name in ("rows", "held_out"):
                 vars(self).pop(name, None)
 
-    def has_made(self, *key: Any) -> bool:
-        return key in self._made
+    def has_made(self, *asked: Any) -> bool:
+        return self._key(*asked) in self._made
+
+    def _key(
+        self, lift: str, gamma_factor: float | None, n_knots: int | None, pairs: Any
+    ) -> tuple[Any, ...]:
+        """The same for every number of knots that gives the same curves."""
+        n_knots = min(n_knots or MOST_KNOTS, self.most_knots) if lift == "spline" else None
+        return lift, gamma_factor, n_knots, pairs
 
     def features(
         self,
@@ -252,10 +259,11 @@ class Preparation:
         n_knots: int | None,
         pairs: tuple[tuple[int, int], ...],
     ) -> Features:
-        key = lift, gamma_factor, n_knots, pairs
+        key = self._key(lift, gamma_factor, n_knots, pairs)
         if key not in self._made:
             if lift == "spline":
-                features = self._spline_features(min(n_knots or MOST_KNOTS, self.most_knots), pairs)
+                _, _, allowed, _ = key
+                features = self._spline_features(allowed, pairs)
             elif lift == "linear":
                 features = self.linear_features(self.linear)
             else:
