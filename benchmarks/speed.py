@@ -1,7 +1,7 @@
 """How fast geomix is, next to its peers, in one run.
 
     python benchmarks/speed.py [row] [batch] [frames] [fit] [default] [large] [sparse] [spline]
-                               [growth] [memory] [monotone] [jobs] [bounded] [whole] [peak]
+                               [growth] [memory] [monotone] [jobs] [bounded] [whole] [peak] [wide]
                                [--data FOLDER]
 
 Each part is one of the figures that the native core is held to. Times are the smallest of
@@ -35,6 +35,7 @@ import speed_fits  # noqa: E402
 import speed_frames  # noqa: E402
 import speed_growth  # noqa: E402
 import speed_peers  # noqa: E402
+import speed_wide  # noqa: E402
 from conditions import kernel_name, processor, versions  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
@@ -470,6 +471,7 @@ PARTS = {
     "growth": lambda: speed_growth.growth(best),
     "memory": memory,
     **speed_fits.PARTS,
+    **speed_wide.PARTS,
 }
 
 

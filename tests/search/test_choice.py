@@ -727,6 +727,21 @@ def test_a_step_that_is_clearly_worse_is_not_trained_on_every_fold(monkeypatch, 
     assert stand_in_trial(monkeypatch, rng, step_loss=0.2)[1] == 5
 
 
+@pytest.mark.parametrize(
+    ("n_columns", "settings", "is_rotated"),
+    [(55, {}, True), (65, {}, False), (65, {"lift": "fourier"}, True)],
+)
+def test_columns_are_rotated_for_a_kernel_or_where_that_saves_time(
+    n_columns, settings, is_rotated, monkeypatch, rng
+):
+    monkeypatch.setattr(splits, "CELLS_TO_ROTATE", 1_000)
+    monkeypatch.setattr(splits, "MOST_COLUMNS_TO_ROTATE", 60)
+    X = rng.normal(size=(40, n_columns))
+    settings = {"lift": "linear", "n_planes": 1, "l2": 0.1, "max_iter": 2} | settings
+    clf = classifier(random_state=0, **settings).fit(X, np.arange(40) % 2)
+    assert (clf.model_.standardize.rotation is not None) == is_rotated
+
+
 @pytest.mark.parametrize(("n_rows", "n_fits"), [(1200, 6), (1800, 4), (4000, 3)])
 def test_one_candidate_is_calibrated_by_as_few_folds_as_have_enough_rows(
     n_rows, n_fits, monkeypatch

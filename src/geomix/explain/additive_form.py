@@ -131,9 +131,12 @@ def additive(model: GeometricMixture) -> Additive:
 
 def _shapes(columns: Iterable[Column], terms: list[ColumnTerm], n_planes: int) -> tuple[Shape, ...]:
     """One shape per column: the sum of its terms, or zero where it has none."""
+    of_column: dict[int, list[ColumnTerm]] = {}
+    for term in terms:
+        of_column.setdefault(term.column, []).append(term)
     made = []
     for j, column in enumerate(columns):
-        own = [_shape(term, column) for term in terms if term.column == j]
+        own = [_shape(term, column) for term in of_column.get(j, [])]
         total = own[0] if own else _zero_shape(j, column, n_planes)
         for other in own[1:]:
             total = total.plus(other)

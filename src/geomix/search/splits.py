@@ -32,7 +32,13 @@ from geomix.table.schema import Schema
 from geomix.training.history import Log
 from geomix.training.monotone import Direction, read_directions
 from geomix.training.plane_counts import wanted_planes
-from geomix.training.preparation import CELLS_TO_ROTATE, Known, Preparation, prepare
+from geomix.training.preparation import (
+    CELLS_TO_ROTATE,
+    MOST_COLUMNS_TO_ROTATE,
+    Known,
+    Preparation,
+    prepare,
+)
 from geomix.training.random_streams import stream
 from geomix.training.rows import (
     Rows,
@@ -147,10 +153,11 @@ def task_of(
 
 
 def _is_rotated(rows: Rows, settings: Settings) -> bool:
-    """Whether columns may be rotated: where a kernel may win, and in large tables."""
+    """Whether columns may be rotated: where a kernel may win, and where it saves time."""
     n_rows, n_columns = rows.X.shape
-    races_kernel = any(one.lift == "fourier" for one in racing(settings, settings.lifts))
-    return races_kernel or n_rows * n_columns > CELLS_TO_ROTATE
+    if any(one.lift == "fourier" for one in racing(settings, settings.lifts)):
+        return True
+    return n_rows * n_columns > CELLS_TO_ROTATE and n_columns <= MOST_COLUMNS_TO_ROTATE
 
 
 def splits_of(task: Task, log: Log) -> list[tuple[IntArray, IntArray]]:

@@ -45,6 +45,8 @@ COLUMNS_FOR_PCA = 50
 # Without a kernel, only columns of a table with more cells than this are rotated, which saves time.
 # The planes of smaller ones are better without: axes that are left out separate some classes.
 CELLS_TO_ROTATE = 2**21
+# To find the axes of more columns than this takes longer than they save (decision 68).
+MOST_COLUMNS_TO_ROTATE = 1_000
 VARIANCE_KEPT = 0.95
 # For clustering, rows of more numbers than this are standardised block by block.
 MOST_NUMBERS_AT_ONCE = 2**22
