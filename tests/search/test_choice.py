@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from making import classifier
 from sklearn.datasets import load_iris, make_blobs, make_moons
@@ -554,6 +555,17 @@ def test_no_pair_is_taken_where_no_columns_interact():
     p = 1.0 / (1.0 + np.exp(-X[:, 0] - np.sin(2.0 * X[:, 1])))
     clf = GeometricMixtureClassifier(random_state=0).fit(X, rng.random(1500) < p)
     assert not [p for p in getattr(clf.model_.lift, "parts", ()) if isinstance(p, PairPart)]
+
+
+@pytest.mark.parametrize(("n_levels", "has_pair"), [(8, True), (80, False)])
+def test_categories_of_very_many_levels_are_in_no_table(n_levels, has_pair, rng):
+    """80 x 80 cells could not be read, and would have less than one row each."""
+    codes = rng.integers(n_levels, size=(3000, 2))
+    y = (codes % 2).sum(axis=1) == 1
+    X = pd.DataFrame({"a": codes[:, 0], "b": codes[:, 1]}).astype("category")
+    settings = {"lift": "spline", "n_planes": 1, "l2": 1e-3, "max_iter": 10, "random_state": 0}
+    parts = GeometricMixtureClassifier(**settings).fit(X, y).model_.lift.parts
+    assert any(isinstance(part, PairPart) for part in parts) == has_pair
 
 
 def test_noise_does_not_make_curves_change_direction():

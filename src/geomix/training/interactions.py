@@ -24,7 +24,8 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.core import kernel
 from geomix.core.planes import Planes
 from geomix.core.pooling import log_softmax
-from geomix.core.spline import Binned
+from geomix.core.spline import PAIR_BINS_RANGE, Binned
+from geomix.core.spline_parts import LevelPart, SplinePart
 from geomix.training.adaptive_penalty import part_strengths
 from geomix.training.rows import Rows
 
@@ -38,6 +39,9 @@ BINS_PER_COLUMN = 8
 MOST_COLUMNS = 24
 # The screen needs no more rows than this to rank pairs.
 MOST_ROWS = 10_000
+# A table of more cells than 64 x 64 cannot be read, and has hardly a row in each cell: two columns
+# of 5,000 categories would make 25 million.
+MOST_CELLS = 2**12
 
 
 def strongest_pairs(
@@ -61,9 +65,16 @@ def strongest_pairs(
     gains = kernel.pair_gains(bins, _newton_terms(planes, sample), BINS_PER_COLUMN)
     j, k = np.triu_indices(len(parts), 1)
     scores = gains[j, k] - gains[j, j] - gains[k, k]
+    sides = np.array([_side(X.lift.parts[part]) for part in parts])
+    scores[sides[j] * sides[k] > MOST_CELLS] = 0.0
     best = [one for one in np.argsort(-scores, kind="stable")[:n_pairs] if scores[one] > 0.0]
     column = X.lift.column_of[parts]
     return tuple((int(column[j[one]]), int(column[k[one]])) for one in best)
+
+
+def _side(part: SplinePart) -> int:
+    """Bins of a column in the table over a pair, at most."""
+    return part.n_bins if isinstance(part, LevelPart) else PAIR_BINS_RANGE[1]
 
 
 def _newton_terms(planes: Planes, rows: Rows) -> FloatArray:
