@@ -43,7 +43,8 @@ class Fold:
     """Which of the prepared rows train (None: all) and which validate (None: those held out).
 
     known_pairs : the pairs of columns to use, strongest first; None: screened on these rows;
-    is_final : whether planes of the model are trained here, in double precision.
+    is_final : whether planes of the model are trained here, in double precision;
+    trained, wholes, from_rows : what later trials start from.
     """
 
     preparation: Preparation
@@ -481,20 +482,18 @@ def _start(
     if not several and settings.init == "auto" and _is_solved(settings, train, preparation):
         planes = flat_planes(train, preparation.n_classes, settings.label_smoothing)
         return Start(planes, "flat", 0)
+    clusters = clusters.of(fold.train_index)
     if several and candidate.lift == "spline" and settings.init == "auto":
         rng = _draws_of_start(seed, number)
         whole = _whole(candidate.one_plane, fold, settings)
-        clusters = clusters.of(fold.train_index)
-        return Start(
-            split_planes(whole, train, clusters, settings.sharpness_start, rng), "split", 0
-        )
+        planes = split_planes(whole, train, clusters, settings.sharpness_start, rng)
+        return Start(planes, "split", 0)
+    if candidate.lift != "linear":
+        return _from_rows(train, clusters, settings, seed, number)
     # Lines have one set of features, and their first planes do not depend on the penalty.
     key = candidate.n_planes, candidate.adaptive, number
-    if candidate.lift != "linear":
-        return _from_rows(train, clusters.of(fold.train_index), settings, seed, number)
     if key not in fold.from_rows:
-        of_fold = clusters.of(fold.train_index)
-        fold.from_rows[key] = _from_rows(train, of_fold, settings, seed, number)
+        fold.from_rows[key] = _from_rows(train, clusters, settings, seed, number)
     return fold.from_rows[key]
 
 
