@@ -197,9 +197,9 @@ def average_design(
         design = weights @ Phi
         place = np.full(n_inputs, -1)
         place[features[:-1]] = np.arange(len(features) - 1)
-        for part, steps in model.lift.by_part():
+        for part, steps in model.lift.of_column(column):
             start = place[steps.start]
-            if column in part.columns and start >= 0:
+            if start >= 0:
                 design[:, :, start : start + part.n_steps] = _part_average(part, table, weights)
         return design
     own, at_rows = column_design(model, column, rows[:, column])
