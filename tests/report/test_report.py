@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -367,6 +368,17 @@ def test_the_summary_counts_the_pairs_of_columns():
     assert f"a table for each of {model.lift.n_pairs} pairs of columns" in html
     model, X, y = fitted("mixed linear")
     assert "a table for" not in report_html(model, X, y, n_rows=0)
+
+
+def test_a_wide_table_does_not_fill_the_page_with_names(rng):
+    X = rng.normal(size=(80, 60))
+    settings = {"lift": "spline", "n_planes": 1, "l2": 0.1, "random_state": 0}
+    clf = GeometricMixtureClassifier(**settings).fit(X, X[:, 0] > 0.0)
+    html = report_html(clf.model_, X, X[:, 0] > 0.0, n_rows=0)
+    lines = re.findall(r"(?:with smaller effects|Without any effect): (.*?)</p>", html)
+    assert lines
+    assert all(line.count("x") <= 24 for line in lines)
+    assert any(re.search(r"x\d+ and \d+ more\.$", line) for line in lines)
 
 
 def test_drift_is_told_where_there_is_later_data():

@@ -14,7 +14,7 @@ import json
 from importlib import resources
 from typing import Any
 
-from geomix.report.words import percent
+from geomix.report.words import listed, percent
 from geomix.table.printing import printable, shown
 
 SCRIPTS = (
@@ -26,6 +26,7 @@ SCRIPTS = (
     "effects.js",
     "ui.js",
 )
+MOST_NAMES = 24  # columns named in a line below pictures: a table may have thousands
 TEMPLATES = resources.files(__package__).joinpath("templates")
 
 
@@ -96,6 +97,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["text"] = lambda cell: printable(shown(cell))
+    environment.filters["listed"] = lambda names: listed(names, MOST_NAMES)
     environment.filters["percent"] = lambda share: "" if share is None else percent(share)
     environment.filters["interval"] = _interval
     environment.filters["signed"] = _signed
