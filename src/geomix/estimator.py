@@ -30,7 +30,7 @@ from geomix.explain.importances import training_importances
 from geomix.model import GeometricMixture
 from geomix.search.assembly import FitResult
 from geomix.search.fit import fit_model, watch_until
-from geomix.search.folds import Snapshot
+from geomix.search.fitted import Snapshot
 from geomix.search.parallel import n_threads
 from geomix.search.warm_start import next_batch, warm_start
 from geomix.table.reader import needs_dense, read_rows

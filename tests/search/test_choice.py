@@ -14,7 +14,16 @@ from geomix import GeometricMixtureClassifier, InvalidParameterError, estimator
 from geomix.core.calibration import PRIOR_SCALE, fit_temperature
 from geomix.core.spline import fit_spline
 from geomix.core.spline_parts import PairPart
-from geomix.search import choosing, constants, cost, folds, race, splits, trials
+from geomix.search import (
+    choosing,
+    constants,
+    cost,
+    folds,
+    race,
+    several_fits,
+    splits,
+    trials,
+)
 from geomix.search.candidates import AXES, Candidate, Range
 from geomix.search.constants import Calibration
 from geomix.search.families import FAMILIES, racing
@@ -715,6 +724,7 @@ def stand_in_trial(monkeypatch, rng, step_loss):
         n_train=400,
         unpack=lambda: None,
         is_alone=False,
+        is_quick_to_make=False,
     )
     log_odds = np.log(np.expm1(step_loss))
     scores = np.where(y[:, None] == np.arange(2), 0.0, log_odds + rng.normal(0.0, 0.1, (100, 1)))
@@ -726,7 +736,7 @@ def stand_in_trial(monkeypatch, rng, step_loss):
             expanded=lambda planes: planes,
             feature_map=SimpleNamespace(lift=SimpleNamespace(n_pairs=0)),
         ),
-        to_keep=lambda fold: fitted,
+        to_keep=lambda is_quick: fitted,
     )
     monkeypatch.setattr(trials, "train_on_folds", lambda *_: (fitted for _ in range(5)))
     candidate, settings = Candidate("linear", 1e-3), replace(Settings(), calibrate=False)
@@ -781,13 +791,13 @@ def stand_in_fits(monkeypatch, objectives, stopped="converged"):
         trained = SimpleNamespace(records=[record], stopped=stopped)
         return SimpleNamespace(start=start, trained=trained, is_small=True)
 
-    monkeypatch.setattr(folds, "train_on_fold", train)
+    monkeypatch.setattr(several_fits, "train_on_fold", train)
 
 
 def train_from(n_starts, *, one_plane=False):
     fold = SimpleNamespace(preparation=SimpleNamespace(is_one_plane=lambda _: one_plane))
     rest = Candidate("spline", 1e-3), fold, Settings(), None, None, None
-    return folds.train_from_starts(n_starts, *rest).start
+    return several_fits.train_from_starts(n_starts, *rest).start
 
 
 def test_the_start_with_the_lowest_objective_is_kept(monkeypatch):

@@ -30,7 +30,7 @@ from geomix.out_of_core.sampling import as_labels
 from geomix.out_of_core.survey import RowPart, Survey, survey_part, with_factors
 from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.fit import SampleFit, fit_sample, watch_until
-from geomix.search.folds import Snapshot, Watch
+from geomix.search.fitted import Snapshot, Watch
 from geomix.search.splits import task_of
 from geomix.table.check import TableCheck, check_sample
 from geomix.table.columns import labels_of, missing_error

@@ -4,7 +4,9 @@ constants           every constant of the choice, with its reason
 candidates          one way to build a model, and the steps to its neighbours
 families            the families of models, from simple to rich
 splits              which rows train a candidate and which validate it; the rungs of the race
+fitted              what a fit on a fold leaves behind, with its rows or without
 folds               a candidate trained on one fold
+several_fits        a candidate trained on several folds, or from several random starts
 trials              a candidate measured on every fold, and how two of them compare
 parallel            fits side by side on threads
 cost                the counted cost of a trial, and the budget

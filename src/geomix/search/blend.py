@@ -18,7 +18,8 @@ from geomix.core.joined_splines import joined, over, units_over
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.search.choosing import Chosen
-from geomix.search.folds import Fitted, Fold, pooled, train_on_fold
+from geomix.search.fitted import Fitted
+from geomix.search.folds import Fold, pooled, train_on_fold
 from geomix.search.shares import Other, Share, ValidationRows, as_addition, best_shares
 from geomix.training.features import Features
 from geomix.training.settings import Settings

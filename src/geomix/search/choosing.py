@@ -9,7 +9,7 @@ from geomix.search.candidates import Candidate
 from geomix.search.constants import STARTS
 from geomix.search.cost import budget_for, most_final_iterations, most_members, operations
 from geomix.search.families import racing
-from geomix.search.folds import Watch
+from geomix.search.fitted import Watch
 from geomix.search.outcome import Outcome, Runner, set_verdicts
 from geomix.search.race import run_race
 from geomix.search.shares import Other

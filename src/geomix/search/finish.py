@@ -27,7 +27,8 @@ from geomix.search.blend import blended, choose_shares, penalty_of_blend, train_
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen
 from geomix.search.constants import CALM
-from geomix.search.folds import Fitted, Fold, Watch, pooled, train_further, train_on_fold
+from geomix.search.fitted import Fitted, Watch
+from geomix.search.folds import Fold, pooled, train_further, train_on_fold
 from geomix.search.parallel import in_order, n_threads
 from geomix.search.shares import Share
 from geomix.search.splits import Folds
@@ -110,7 +111,7 @@ def _checked_fits(chosen: Chosen, folds: Folds, watch: Watch | None) -> list[tup
         kept = list(zip(check, in_order(train, check, threads), strict=True))
     return [
         (fold, _pruned(fitted, chosen.for_rows(fold.n_train), fold, settings, "choose"))
-        for fold, fitted in ((fold, one.with_rows_of(fold)) for fold, one in kept)
+        for fold, fitted in ((fold, one.with_rows_of(fold.preparation)) for fold, one in kept)
     ]
 
 

@@ -16,8 +16,10 @@ from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.candidates import Candidate
 from geomix.search.choosing import Chosen, choose
 from geomix.search.finish import Members, decide, finish
-from geomix.search.folds import Fitted, Fold, Snapshot, Watch, train_from_starts, train_on_fold
+from geomix.search.fitted import Fitted, Snapshot, Watch
+from geomix.search.folds import Fold, train_on_fold
 from geomix.search.parallel import in_order, n_threads
+from geomix.search.several_fits import train_from_starts
 from geomix.search.splits import Folds, Task, splits_of, task_of
 from geomix.table.schema import Schema
 from geomix.training.class_order import class_order, in_class_order

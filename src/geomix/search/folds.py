@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
-from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import FourierLift
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
 from geomix.search.candidates import Candidate
-from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES, STARTS
-from geomix.search.parallel import in_order
+from geomix.search.constants import ITERATIONS_OF_FIRST_PLANES
+from geomix.search.fitted import Fitted, Start, Watch, snapshot, unpack_rows
 from geomix.table.row_views import is_dense
 from geomix.training.adaptive_penalty import pair_units, part_strengths, step_units, units_of
 from geomix.training.features import Features, in_units, make_features
@@ -73,6 +71,11 @@ class Fold:
     def is_alone(self) -> bool:
         """Whether no other fold has the same preparation, as those of a cross-validation have."""
         return self.train_index is None
+
+    @property
+    def is_quick_to_make(self) -> bool:
+        """Whether features of these rows are made again in a few milliseconds."""
+        return self.is_alone and is_dense(self.preparation.encoded.X)
 
     def features(self, candidate: Candidate) -> Features:
         """Features of a candidate's lift; under an adaptive penalty scaled by column importance.
@@ -190,7 +193,7 @@ class Fold:
             features.unpack()
         for features, parts in self._parts.items():
             if not features.is_tiny:
-                _unpack(*parts)
+                unpack_rows(*parts)
 
     def state(self) -> dict[str, Any]:
         """Everything that fits on this fold leave behind, for ``restore``."""
@@ -203,123 +206,6 @@ class Fold:
 
     def _validation(self, rows: Rows, held_out: Rows | None) -> Rows | None:
         return held_out if self.valid_index is None else rows.take(self.valid_index)
-
-
-def _unpack(*parts: Rows | None) -> None:
-    for rows in parts:
-        if rows is not None:
-            rows.unpack()
-
-
-class Start(NamedTuple):
-    """Where training on a fold ended, for a similar candidate to start from. It holds no features:
-    those of every width at once would take too much memory."""
-
-    planes: Planes
-    init: str
-    n_iter: int
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """A model in the making: everything that answers a row, as it stands at one iteration."""
-
-    feature_map: FeatureMap
-    planes: Planes
-
-
-def _snapshot(features: Features, planes: Planes) -> Snapshot:
-    return Snapshot(features.feature_map, features.expanded(planes))
-
-
-# Called after every iteration with its record and the model so far; True ends training.
-Watch: TypeAlias = "Callable[[Record, Callable[[], Snapshot]], bool | None]"
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A candidate trained on a fold; ``trained.planes`` are over ``features``."""
-
-    features: Features
-    train: Rows
-    valid: Rows | None
-    trained: Trained
-    init: str
-
-    @property
-    def is_small(self) -> bool:
-        """Whether the features can be kept with the planes."""
-        return self.features.is_small
-
-    def to_keep(self, fold: Fold) -> Fitted:
-        """The fit without its rows, unless they are few, or expensive to make again."""
-        if self.features.is_tiny:
-            return self
-        is_quick = fold.is_alone and is_dense(fold.preparation.encoded.X)
-        if is_quick and self.is_small and self.features.feature_map.lift.is_additive:
-            return self.without_rows()
-        self.features.unpack()
-        _unpack(self.train, self.valid)
-        return self
-
-    def with_rows_of(self, fold: Fold) -> Fitted:
-        """A fit that was kept, with the rows of its fold."""
-        if len(self.train):
-            return self
-        features = fold.preparation.again(self.features)
-        return replace(self, features=features, train=features.rows, valid=features.held_out)
-
-    def without_rows(self) -> Fitted:
-        """The planes and the way to their features alone."""
-        features = self.features.without_rows()
-        return replace(self, features=features, train=features.rows, valid=None)
-
-    def held_out_scores(self, sharpness: float) -> FloatArray:
-        """Class scores of the validation rows, uncalibrated."""
-        assert self.valid is not None
-        return self.valid.prepared.class_scores(self.trained.planes, sharpness)
-
-
-def train_from_starts(
-    n_starts: int,
-    candidate: Candidate,
-    fold: Fold,
-    settings: Settings,
-    watch: Watch | None,
-    max_iter: int | None,
-    until: Watch | None,
-    threads: int = 1,
-) -> Fitted:
-    """The final training from several random starts; the lowest training objective is kept.
-
-    One plane per class has one optimum, which every start would find. until : ends the starts
-    after the first, which ``watch`` does not see: its iterations would begin again. threads :
-    starts that are trained side by side.
-    """
-
-    def train(start: int) -> Fitted:
-        seen = until if start else watch
-        return train_on_fold(candidate, fold, settings, seen, "fit", max_iter, start=start)
-
-    best = train(0)
-    if fold.preparation.is_one_plane(candidate.n_planes):
-        return best
-    # The first start leaves the features and the plane that the others split.
-    threads = threads if best.is_small and until is None else 1
-    others = in_order(train, range(1, n_starts), threads)
-    while best.trained.stopped != "request":  # by a callback, or at the time limit
-        other = next(others, None)
-        if other is None:
-            break
-        if _objective(other) < (1.0 - STARTS.worth_it) * _objective(best):
-            best = other
-    others.close()
-    return best
-
-
-def _objective(fitted: Fitted) -> float:
-    records = fitted.trained.records
-    return records[-1].loss if records else np.inf
 
 
 def train_on_fold(
@@ -345,38 +231,6 @@ def train_on_fold(
     if phase == "choose" and trained.planes.n_planes == trained.planes.n_classes:
         fold.trained[candidate.any_penalty] = Start(trained.planes, first.init, trained.n_iter)
     return Fitted(features, train, valid, trained, first.init)
-
-
-def train_on_folds(
-    candidate: Candidate,
-    folds: Sequence[Fold],
-    settings: Settings,
-    watch: Watch | None,
-    max_iter: int,
-    threads: int,
-) -> Generator[Fitted, None, None]:
-    """The fits of a trial, fold after fold; ``threads`` of them side by side.
-
-    A fold that was begun and not taken is left as if it had not been: later candidates start from
-    what its fold has trained. A watcher sees one fit at a time.
-    """
-    if watch is not None:
-        threads = 1
-    before = [fold.state() for fold in folds] if threads > 1 else []
-    n_taken = 0
-
-    def train(fold: Fold) -> Fitted:
-        return train_on_fold(candidate, fold, settings, watch, "choose", max_iter)
-
-    fits = in_order(train, folds, threads)
-    try:
-        for fitted in fits:
-            n_taken += 1
-            yield fitted
-    finally:
-        fits.close()
-        for fold, state in list(zip(folds, before, strict=False))[n_taken:]:
-            fold.restore(state)
 
 
 def train_further(
@@ -445,7 +299,7 @@ def _train(
 
     def watch_planes(record: Record, now: Planes) -> bool | None:
         assert watch is not None
-        return watch(record, lambda: _snapshot(features, now))
+        return watch(record, lambda: snapshot(features, now))
 
     return train_planes(
         start.planes,

@@ -31,7 +31,8 @@ from geomix.search.constants import (
 )
 from geomix.search.cost import Budget, operations
 from geomix.search.families import Family, racing
-from geomix.search.folds import Fold, Watch
+from geomix.search.fitted import Watch
+from geomix.search.folds import Fold
 from geomix.search.outcome import (
     DROPPED,
     OVER_BUDGET,

@@ -19,7 +19,9 @@ from geomix.search.constants import (
     ITERATIONS_PER_TRIAL,
     MARGIN_TO_DROP,
 )
-from geomix.search.folds import Fitted, Fold, Watch, pooled, train_on_folds
+from geomix.search.fitted import Fitted, Watch
+from geomix.search.folds import Fold, pooled
+from geomix.search.several_fits import train_on_folds
 from geomix.training.history import Trial
 from geomix.training.settings import Settings
 
@@ -113,7 +115,7 @@ def measure(
     for fold, fitted in zip(folds, trained, strict=False):
         S = np.vstack([S, fitted.held_out_scores(settings.sharpness)])
         n = len(S)
-        fits.append(fitted.to_keep(fold))
+        fits.append(fitted.to_keep(is_quick=fold.is_quick_to_make))
         fold.unpack()
         if len(folds) > 1 and fold.is_alone and not fitted.features.is_tiny:
             fold.forget()  # all folds together have five times as many rows as a rung

@@ -22,7 +22,7 @@ from geomix.errors import DataQualityWarning, InvalidParameterError
 from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.search.assembly import FitResult, Target, assemble
-from geomix.search.folds import Snapshot, Watch
+from geomix.search.fitted import Snapshot, Watch
 from geomix.training.adam_epochs import StreamState, adam_batch
 from geomix.training.features import Features
 from geomix.training.history import Log, Record
