@@ -10,8 +10,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from tqdm import tqdm
-
 from geomix.training.history import Record
 
 
@@ -19,8 +17,7 @@ class ProgressLine:
     """A tqdm line with loss, validation loss and sharpness; silent unless ``verbose``."""
 
     def __init__(self, verbose: int) -> None:
-        # None rather than a disabled tqdm, which would start its thread all the same.
-        self._bar = tqdm(desc="geomix", unit="it", leave=True) if verbose >= 1 else None
+        self._bar = _bar() if verbose >= 1 else None
 
     @property
     def is_shown(self) -> bool:
@@ -50,6 +47,13 @@ class ProgressLine:
         # A step that is done within tqdm's interval would never be shown.
         self._bar.set_postfix(shown, refresh=self._bar.desc != before)
         self._bar.update()
+
+
+def _bar() -> Any:
+    # Only where it is shown: its import takes 1 MB, and a disabled bar would start its thread.
+    from tqdm import tqdm
+
+    return tqdm(desc="geomix", unit="it", leave=True)
 
 
 def _doing(record: Record) -> str:
