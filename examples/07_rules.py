@@ -1,4 +1,4 @@
-"""The regions of a model as rules."""
+"""A few short rules that describe a model."""
 
 from sklearn.datasets import load_iris
 

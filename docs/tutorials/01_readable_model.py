@@ -51,7 +51,7 @@ explanation = model.explain_global(X_test, y_test)
 explanation.to_frame()[["label", "plane", "n_rows", "purity", "confidence"]]
 
 # %%
-# *Purity* is the share of the rows that a plane answers for which belong to its class;
+# *Purity*: of the rows that a plane answers for, the share that belongs to its class;
 # *confidence* is the mean probability there. The two should agree. And this is how much each
 # column contributes on average:
 

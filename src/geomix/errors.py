@@ -25,3 +25,7 @@ class ModelVersionError(ModelFileError):
 
 class TableFileError(ValueError):
     """A file of rows cannot be read: its format, or a cell in it."""
+
+
+class NoShapes(TypeError):
+    """The model's planes are not sums over columns, so there is no exact answer."""

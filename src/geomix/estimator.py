@@ -120,8 +120,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         column, by its importance. "auto" tries both where ``l2`` is "auto".
     n_members : "auto" or int, default="auto"
         Size of the ensemble: models trained on different parts of the rows, whose scores are
-        averaged. "auto" is 8 for several spline planes up to 20,000 rows with
-        ``preset="accurate"``, otherwise 1.
+        averaged. "auto" is up to 8, as the budget allows, for several spline planes up to
+        20,000 rows with ``preset="accurate"``, otherwise 1.
     categorical_features : None, or list of str, int or bool, default=None
         Columns of categories besides those of a categorical or text type: names, positions or a
         mask. Name integer codes here, which are numbers otherwise.
@@ -266,7 +266,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
     def compare_presets(self, X: Any, y: Any, cv: Any = 5) -> PresetComparison:
         """The price of readability: every preset cross-validated on the same folds.
 
-        The other parameters stay as they are. The answer prints as a table, and
+        ``cv`` is a number of folds or a splitter, as in ``cross_val_score``. The other parameters
+        stay as they are. The answer prints as a table, and
         ``geomix.plots.PresetDisplay.from_comparison`` draws it.
         """
         from geomix.search.preset_comparison import compare_presets
@@ -328,7 +329,9 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         """Learn from rows ``X`` with labels ``y``.
 
         With ``X_val`` and ``y_val`` those rows choose, stop and calibrate, and no row of ``X``
-        is held out. An error or Ctrl-C leaves the estimator as it was before the call.
+        is held out. ``sample_weight`` and ``sample_weight_val`` are weights of the rows: a row of
+        weight two counts as the row given twice. An error or Ctrl-C leaves the estimator as it was
+        before the call.
         """
         settings = self.settings()
         deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
@@ -468,7 +471,10 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         return self._answer("plane_scores", X)
 
     def responsibilities(self, X: Any) -> FloatArray:
-        """How far each plane carries its class, (n_rows, n_planes); one per class in sum."""
+        """Share of each plane in the score of its class, (n_rows, n_planes).
+
+        The shares of a class add up to one.
+        """
         return self._answer("responsibilities", X)
 
     effects = _forwarded(GeometricMixture.effects)

@@ -203,7 +203,7 @@ class GeometricMixture:
         """The same model with its Fourier features computed in "float32" or "float64".
 
         float64 is the default. float32 predicts whole tables in about half the time, with
-        probabilities that differ by about 1e-6. A row far outside the training data is computed in
+        probabilities that differ by about 1e-7. A row far outside the training data is computed in
         float64 either way. Only a Fourier lift has the choice. Certificates and exports are
         computed in float64.
         """
@@ -321,7 +321,7 @@ class GeometricMixture:
         probability: float | None = None,
         X: Any = None,
     ) -> Counterfactual:
-        """The row nearest to ``x`` for which the model predicts another class.
+        """A row near to ``x``, with few columns changed, that the model puts into another class.
 
         target : that class; None: any other
         immutable, increase_only, decrease_only : columns by name or position
@@ -541,19 +541,26 @@ class GeometricMixture:
     # --- editing: a new model, with the exact change ---
 
     def without_plane(self, label: Any, plane: int) -> Edit:
-        """The model without one plane: see ``editing.without_plane``."""
+        """The model without one plane of a class, counted from 0."""
         from geomix.explain.editing import without_plane
 
         return without_plane(self, label, plane)
 
     def merge_planes(self, label: Any, planes: Any, shares: Any = None) -> Edit:
-        """The model with several planes made one: see ``editing.merge_planes``."""
+        """The model with several planes of a class merged into one.
+
+        shares : weights of the planes in the new one; None: equal
+        """
         from geomix.explain.editing import merge_planes
 
         return merge_planes(self, label, planes, shares)
 
     def with_priors(self, priors: Any, before: Any = None) -> Edit:
-        """The model for other shares of the classes: see ``editing.with_priors``."""
+        """The model for a population with other shares of the classes, by Bayes' rule.
+
+        priors : the new share of every class, by label
+        before : the shares in the training rows; None: those stored in the model
+        """
         from geomix.explain.editing import with_priors
 
         return with_priors(self, priors, before)

@@ -14,8 +14,9 @@ from sklearn.inspection import partial_dependence
 
 import geomix
 from geomix import GeometricMixtureClassifier
+from geomix.errors import NoShapes
 from geomix.explain import effect_bands
-from geomix.explain.additive_form import NoShapes, additive
+from geomix.explain.additive_form import additive
 from geomix.explain.cells import encoded_rows
 
 ADDITIVE = {"lift": "spline", "n_planes": 1, "max_interactions": 0}

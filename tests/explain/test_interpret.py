@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from reading_models import fitted
 
-from geomix.explain.additive_form import NoShapes
+from geomix.errors import NoShapes
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,9 @@ from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize, pass_through
 from geomix.core.planes import Planes
 from geomix.core.spline import fit_spline
+from geomix.errors import NoShapes
 from geomix.explain import findings
-from geomix.explain.additive_form import NoShapes, additive
+from geomix.explain.additive_form import additive
 from geomix.explain.cells import decoded_row, encoded_rows
 from geomix.explain.contributions import plane_gradients, standardised
 from geomix.table.row_views import all_rows

@@ -11,7 +11,8 @@ from geomix import GeometricMixture
 from geomix.core.feature_map import FeatureMap
 from geomix.core.lifts import IdentityLift, Standardize
 from geomix.core.planes import Planes
-from geomix.explain.additive_form import NoShapes, additive
+from geomix.errors import NoShapes
+from geomix.explain.additive_form import additive
 from geomix.explain.cells import encoded_rows
 
 

@@ -17,7 +17,7 @@ from geomix.core import kernel
 from geomix.core.objective import penalised
 from geomix.core.ordered_weights import Order, OrderedWeights
 from geomix.core.spline_parts import PairPart
-from geomix.explain.additive_form import NoShapes
+from geomix.errors import NoShapes
 from geomix.search.constants import Calm
 from geomix.training.monotone import minimize as ordered_minimize
 

@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     parser = options.new_parser(
         commands,
         "counterfactual",
-        "find the nearest row that is predicted as another class (exit 1: none found)",
+        "find a near row that is predicted as another class (exit 1: none found)",
         EXAMPLES,
     )
     options.add_model(parser)

@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--escape-formulas",
         action="store_true",
-        help="prefix text cells that a spreadsheet would run as formulas with an apostrophe",
+        help="put an apostrophe before text cells that a spreadsheet would run as formulas",
     )
     parser.add_argument(
         "--unknown",

@@ -19,6 +19,7 @@ import numpy as np
 from geomix.arrays import FloatArray
 from geomix.core.planes import Planes
 from geomix.core.spline import SplineLift
+from geomix.errors import NoShapes
 from geomix.explain.cells import model_schema
 from geomix.explain.column_terms import (
     ColumnTerm,
@@ -32,10 +33,6 @@ from geomix.explain.pair_grids import PairGrids, pair_grids
 from geomix.explain.shapes import LevelShape, NumberShape, Shape
 from geomix.model import GeometricMixture
 from geomix.table.schema import Column
-
-
-class NoShapes(TypeError):
-    """The model's planes are not sums over columns, so there is no exact answer."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.core.spline import SplineLift
 from geomix.core.spline_parts import CurvePart, PairPart
+from geomix.errors import NoShapes
 from geomix.explain import effect_bands
-from geomix.explain.additive_form import Additive, NoShapes
+from geomix.explain.additive_form import Additive
 from geomix.explain.cells import encoded_rows, model_schema
 from geomix.explain.effect_bands import Covariance
 from geomix.explain.effect_facts import AVERAGE, EXACT, PLAIN_MEAN, Effect

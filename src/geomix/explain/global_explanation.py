@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
+from geomix.errors import NoShapes
 from geomix.explain import findings
-from geomix.explain.additive_form import Additive, NoShapes, additive
+from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import class_codes, encoded_rows
 from geomix.explain.effect_facts import Effects
 from geomix.explain.effects import effects

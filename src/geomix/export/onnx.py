@@ -66,6 +66,8 @@ class Collected:
 def to_onnx(model: GeometricMixture, *, double: bool = False, missing_text: str = "") -> Any:
     """The model as an ``onnx.ModelProto``: numbers and probabilities float32, or ``double``.
 
+    missing_text : the text that stands for a missing category, since ONNX has none
+
     Examples
     --------
     >>> import geomix, onnxruntime

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.explain.additive_form import Additive, NoShapes, additive
+from geomix.errors import NoShapes
+from geomix.explain.additive_form import Additive, additive
 from geomix.explain.cells import class_code, encoded_row, model_schema
 from geomix.geometry.answers import Counterfactual, Counterfactuals
 from geomix.geometry.constraints import read_constraints, unit_sizes

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.explain.additive_form import NoShapes
+from geomix.errors import NoShapes
 from geomix.geometry.bounds import (
     ROUNDING,
     bound_by_columns,

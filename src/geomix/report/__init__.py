@@ -74,7 +74,7 @@ def report_html(
     ignore: Iterable[str] = (),
     n_total: int | None = None,
 ) -> str:
-    """The report as a text; see ``report``."""
+    """The report as a text; the parameters are those of ``report``."""
     for name, value in {"n_rows": n_rows, "n_counterfactuals": n_counterfactuals}.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"Got {name}={value!r}; expected an integer of at least 0.")

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from geomix.explain.additive_form import NoShapes, additive
+from geomix.errors import NoShapes
+from geomix.explain.additive_form import additive
 from geomix.explain.cells import model_schema
 from geomix.explain.contributions import raw_column_of
 from geomix.explain.effect_facts import Effect, Effects
