@@ -292,7 +292,8 @@ def _probabilities(model: GeometricMixture, X: Any) -> Any:
 
 def _n_right(model: GeometricMixture, part: RowPart) -> tuple[float, float]:
     weight = np.ones(len(part)) if part.weight is None else np.asarray(part.weight, dtype=float)
-    right = _answered(part.X, _predicted, model) == np.asarray(part.y)
+    weight, y = weight.reshape(-1), np.asarray(part.y).reshape(-1)  # of one column, as fit takes
+    right = _answered(part.X, _predicted, model) == y
     return float(weight @ right), float(weight.sum())
 
 

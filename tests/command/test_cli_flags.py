@@ -178,6 +178,18 @@ def test_the_dialect_of_sql_is_the_librarys(trained, run, dialect):
     assert ran.out == geomix.export.to_sql(model, "t", dialect=dialect)
 
 
+def test_the_text_of_missing_categories_is_an_option_of_onnx(tmp_path, run, rng):
+    X = pd.DataFrame({"c": rng.choice(["", "a", "b"], 120), "z": rng.normal(size=120)})
+    clf = geomix.GeometricMixtureClassifier(1, lift="linear", l2=1e-2, random_state=0)
+    clf.fit(X, X.c == "a").model_.save(tmp_path / "m.geomix")
+    export = ("export", tmp_path / "m.geomix", "--to", "onnx", "-o", tmp_path / "m.onnx")
+    refused = run(*export)
+    assert refused.code == 2
+    assert "--missing-text" in refused.err
+    assert run(*export, "--missing-text", "?").code == 0
+    assert (tmp_path / "m.onnx").stat().st_size > 0
+
+
 # --- completion ---
 
 

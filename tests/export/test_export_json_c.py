@@ -10,6 +10,7 @@ from dataclasses import replace
 import jsonschema
 import numpy as np
 import pytest
+from making import classifier
 from saved_models import MAKERS, case, exported_rows, numbers
 
 from geomix import GeometricMixtureClassifier
@@ -126,6 +127,16 @@ def test_a_column_far_from_zero_with_holes_keeps_its_digits():
     document = json.loads(to_json(model))
     found = [answer(document, row.tolist())[0] for row in X[:30]]
     np.testing.assert_allclose(found, model.predict_proba(X[:30]), rtol=0.0, atol=1e-12)
+
+
+def test_knots_further_apart_than_the_largest_float_are_answered(rng):
+    X = np.column_stack([rng.choice([-1e308, 1e308], 200), rng.normal(size=200)])
+    settings = {"lift": "spline", "n_planes": 1, "l2": 1e-3, "max_interactions": 0}
+    model = classifier(**settings, random_state=0).fit(X, (X[:, 0] > 0) == (X[:, 1] > 0)).model_
+    rows = np.array([[1e308, 0.0], [0.0, 0.0], [-1e307, 1.0], [7e307, -1.0]])
+    document = json.loads(to_json(model))
+    found = [answer(document, row.tolist())[0] for row in rows]
+    np.testing.assert_allclose(found, model.predict_proba(rows), rtol=0.0, atol=1e-12)
 
 
 def test_the_schema_is_a_schema_and_refuses_what_is_not_a_model():

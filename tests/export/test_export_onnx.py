@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import onnxruntime
+import pandas as pd
 import pytest
 import skl2onnx
 from making import classifier
@@ -17,6 +18,7 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
 )
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -124,6 +126,38 @@ def with_columns(model, *columns):
     return replace(model, schema=table, columns=table.names)
 
 
+def doses(rng, levels):
+    """A table with a category of floats that have no exact float32, and its model."""
+    X = pd.DataFrame({"dose": rng.choice(levels, 200), "z": rng.normal(size=200)})
+    y = ((X.dose == levels[0]) ^ (rng.random(200) < 0.1)).astype(int)
+    return X, classifier(**QUICK, categorical_features=["dose"]).fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+def test_levels_without_an_exact_float32_are_found_in_either_precision(dtype, rng):
+    X, clf = doses(rng, [0.1, 0.2, 0.3])
+    given = {name: X[[name]].to_numpy(dtype) for name in X}
+    session = session_of(to_onnx(clf.model_, double=dtype == "float64"))
+    label, p, _ = session.run(None, given)
+    rows = X.assign(z=X.z.astype(dtype).astype(float))
+    np.testing.assert_allclose(p, clf.predict_proba(rows), rtol=0.0, atol=PRECISION[dtype])
+    assert label.tolist() == clf.predict(rows).tolist()
+
+
+def test_levels_that_are_one_number_in_float32_need_double_numbers(rng):
+    _, clf = doses(rng, [0.1, 0.1 + 1e-12])
+    with pytest.raises(ValueError, match="column 'dose' are one number in float32"):
+        to_onnx(clf.model_)
+    to_onnx(clf.model_, double=True)
+
+
+def test_labels_beyond_signed_integers_come_back(rng):
+    X, classes = rng.normal(size=(60, 2)), np.array([5, 2**63 + 5], dtype=np.uint64)
+    model = classifier(**QUICK).fit(X, classes[(X[:, 0] > 0).astype(int)]).model_
+    label = session_of(to_onnx(model)).run(["label"], {"X": X.astype("float32")})[0]
+    assert label.tolist() == model.predict(X.astype("float32")).tolist()
+
+
 def test_what_a_graph_cannot_hold_is_refused_by_name():
     model = case("linear mixed").model
     size, other, colour, code = model.schema.columns
@@ -229,3 +263,36 @@ def test_without_the_package_a_message_says_what_to_install(module, package, mon
     monkeypatch.delitem(sys.modules, f"geomix.export.{module}")
     with pytest.raises(ImportError, match=r"pip install 'geomix\[onnx\]'"):
         importlib.import_module(f"geomix.export.{module}")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_calibrated_classifier_converts(n_classes, rng):
+    X = rng.normal(size=(200, 3)).astype("float32")
+    y = np.digitize(X[:, 0] + rng.normal(0.0, 0.3, 200), [0.0, 0.7][: n_classes - 1])
+    clf = CalibratedClassifierCV(classifier(**QUICK), method="sigmoid", cv=2).fit(X, y)
+    graph = skl2onnx.to_onnx(clf, X[:1], options={"zipmap": False})
+    label, p = session_of(graph).run(None, {"X": X})[:2]
+    np.testing.assert_allclose(p, clf.predict_proba(X), rtol=0.0, atol=1e-5)
+    assert (label == clf.predict(X)).mean() > 0.99
+
+
+def test_skl2onnx_finds_float_levels_and_refuses_tensors_of_another_kind(rng):
+    X, clf = doses(rng, [0.1, 0.2, 0.3])
+    X = X.assign(z=X.z.astype("float32").astype(float))
+    declared = [(name, FloatTensorType([None, 1])) for name in X]
+    session = session_of(skl2onnx.to_onnx(clf, initial_types=declared))
+    given = {name: X[[name]].to_numpy("float32") for name in X}
+    p = session.run(None, given)[1]
+    np.testing.assert_allclose(p, clf.predict_proba(X), rtol=0.0, atol=1e-6)
+    coded = X.assign(dose=(10 * X.dose).round().astype(int))
+    clf = classifier(**QUICK, categorical_features=["dose"]).fit(coded, X.z > 0)
+    with pytest.raises(ValueError, match=r"'dose' has levels of integers.*Int64TensorType"):
+        skl2onnx.to_onnx(clf, initial_types=declared)
+
+
+def test_skl2onnx_refuses_labels_beyond_64_bits():
+    X, y = numbers()
+    labels = np.array([5, 2**63 + 5], dtype=np.uint64)
+    clf = classifier(**QUICK).fit(X, labels[(y == y[0]).astype(int)])
+    with pytest.raises(ValueError, match=r"labels \[5, .* are not whole numbers of 64 bits"):
+        skl2onnx.to_onnx(clf, X[:1].astype("float32"))

@@ -195,3 +195,32 @@ def test_nan_is_missing_in_duckdb_as_in_the_model(lift):
     found = connection.execute(to_sql(model, "rows")).fetchall()
     P = np.array([row[2:] for row in found])
     np.testing.assert_allclose(P, model.predict_proba(X.head(3)), atol=1e-12)
+
+
+def test_nan_is_missing_in_duckdb_where_levels_are_whole_numbers(rng):
+    X = pd.DataFrame({"code": rng.choice([1.0, 2.0, np.nan], 200), "z": rng.normal(size=200)})
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "categorical_features": ["code"]}
+    model = classifier(**settings, random_state=0).fit(X, X.code.isna()).model_
+    connection = duckdb.connect()
+    connection.execute('CREATE TABLE "rows" ("code" DOUBLE, "z" DOUBLE)')
+    for row in X.head(20).to_numpy().tolist():
+        connection.execute('INSERT INTO "rows" VALUES (?, ?)', row)
+    found = connection.execute(to_sql(model, "rows")).fetchall()
+    P = np.array([row[2:] for row in found])
+    np.testing.assert_allclose(P, model.predict_proba(X.head(20)), atol=1e-12)
+
+
+def model_of(n_classes, planes_per_class, rng):
+    start = class_starts([planes_per_class] * n_classes)
+    planes = Planes(rng.normal(size=(start[-1], 3)), rng.normal(size=start[-1]), start)
+    return replace(case("linear one plane").model, planes=planes, classes=np.arange(n_classes))
+
+
+def test_sqlite_takes_hundreds_of_classes(rng):
+    check("sqlite", model_of(600, 1, rng), case("linear").rows[:5])
+
+
+def test_more_columns_than_sqlite_has_are_refused(rng):
+    with pytest.raises(ValueError, match=r"SQLite has at most 2,000; use dialect='duckdb'"):
+        to_sql(model_of(400, 3, rng), "rows", dialect="sqlite")
+    to_sql(model_of(400, 3, rng), "rows", dialect="duckdb")

@@ -149,6 +149,7 @@ def test_predictions_are_lazy_and_those_of_the_local_estimator(client, table):
     assert np.array_equal(P.compute(), alone.predict_proba(table[0]))
     assert np.array_equal(labels.compute(), alone.predict(table[0]))
     assert clf.score(X, y) == pytest.approx(alone.score(*table))
+    assert clf.score(X, y.reshape(-1, 1)) == clf.score(X, y)
     assert clf.classes_.tolist() == [0, 1, 2]
 
 

@@ -12,7 +12,14 @@ EXAMPLES = """\
   geomix export m.geomix --to c -o m.c --prefix credit_
   geomix export m.geomix --to sql --table customers --keep id --dialect sqlite
 """
-ONLY_FOR = {"prefix": "c", "double": "onnx", "table": "sql", "keep": "sql", "dialect": "sql"}
+ONLY_FOR = {
+    "prefix": "c",
+    "double": "onnx",
+    "missing_text": "onnx",
+    "table": "sql",
+    "keep": "sql",
+    "dialect": "sql",
+}
 
 
 def add(commands: Any) -> None:
@@ -26,6 +33,11 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--prefix", metavar="TEXT", help="c: prefix of every name")
     parser.add_argument("--double", action="store_true", help="onnx: float64 instead of float32")
+    parser.add_argument(
+        "--missing-text",
+        metavar="TEXT",
+        help="onnx: the text that stands for a missing category (default: empty)",
+    )
     parser.add_argument("--table", metavar="NAME", help="sql: the table to read from")
     parser.add_argument(
         "--keep", action="append", metavar="COL", help="sql: a column to copy (repeatable)"
@@ -41,7 +53,7 @@ def run(args: Any) -> int:
 
     for name, form in ONLY_FOR.items():
         if getattr(args, name) and args.to != form:
-            raise usage_error(f"--{name} is for --to {form}")
+            raise usage_error(f"--{name.replace('_', '-')} is for --to {form}")
     options.check_output_is_no_input(args.output, args.model)
     options.check_writable(args.output)
     model = options.load_model(args.model)
@@ -59,7 +71,8 @@ def exported(model: Any, args: Any) -> bytes:
     if args.to == "onnx":
         from geomix.export.onnx import to_onnx
 
-        content: bytes = to_onnx(model, double=args.double).SerializeToString()
+        graph = to_onnx(model, double=args.double, missing_text=args.missing_text or "")
+        content: bytes = graph.SerializeToString()
         return content
     if args.to == "c":
         return export.to_c(model, prefix=args.prefix or "").encode()

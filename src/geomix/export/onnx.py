@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,7 +116,9 @@ def label_array(classes: list[Any]) -> Any:
         for label in classes:
             _check_text(label)
         return np.array(classes, dtype=object)
-    return np.array(classes)
+    # NumPy makes floats of a list with integers on both sides of 2^63.
+    are_large = any(isinstance(label, int) and label >= 2**63 for label in classes)
+    return np.array(classes, dtype=np.uint64 if are_large else None)
 
 
 def _model(graph: Any, facts: ModelTables) -> Any:
@@ -147,6 +150,7 @@ def _inputs(
     declared = []
     numbers: dict[int, str] = {}
     categories: dict[int, str] = {}
+    rounded: set[int] = set()
     types = {"text": TensorProto.STRING, "integers": TensorProto.INT64, "floats": number}
     for j, column in enumerate(facts.columns):
         is_number = column.kind == "number"
@@ -158,17 +162,23 @@ def _inputs(
         cell = column.name
         if kind == number:
             cell = graph.add("Cast", column.name, to=DOUBLE)
+            if not is_number and number == FLOAT:
+                rounded.add(j)
         (numbers if is_number else categories)[j] = cell
-    return declared, joined(graph, numbers, categories, missing_text)
+    return declared, joined(graph, numbers, categories, missing_text, rounded)
 
 
 def joined(
-    graph: Any, numbers: dict[int, str], categories: dict[int, str], missing_text: str
+    graph: Any,
+    numbers: dict[int, str],
+    categories: dict[int, str],
+    missing_text: str,
+    rounded: Iterable[int],
 ) -> Inputs:
     """Columns of float64 numbers (n, 1) side by side, and categories as they are."""
     place = {j: at for at, j in enumerate(numbers)}
     together = graph.add("Concat", *numbers.values(), axis=1) if numbers else None
-    return Inputs(together, place, categories, missing_text)
+    return Inputs(together, place, categories, missing_text, frozenset(rounded))
 
 
 def _check_name(name: str) -> None:

@@ -37,10 +37,11 @@ class Graph(Protocol):
 
 
 class Answers(NamedTuple):
-    """Names of what a graph computes: position of the class (n,), probabilities (n, C) in
-    float64, responsible plane (n,)."""
+    """Names of what a graph computes: position of the class (n,), class scores and probabilities
+    (n, C) in float64, responsible plane (n,)."""
 
     best: str
+    scores: str
     probabilities: str
     plane: str
 
@@ -51,13 +52,15 @@ class Inputs:
 
     numbers : name of (n, k) float64 numbers, NaN where missing;  place : position of a column in
     it;  categories : name of the (n, 1) cells of each category;  missing_text : what stands for a
-    missing cell in a column of text. In a column of integers MISSING_INTEGER does.
+    missing cell in a column of text. In a column of integers MISSING_INTEGER does. rounded :
+    categories whose cells come as float32, in which 0.1 is another number than in float64.
     """
 
     numbers: str | None
     place: Mapping[int, int]
     categories: Mapping[int, str]
     missing_text: str = ""
+    rounded: frozenset[int] = frozenset()
 
 
 def category_kind(column: Column) -> str:
@@ -88,7 +91,8 @@ def answers(graph: Graph, model: ModelTables, inputs: Inputs) -> Answers:
         z = graph.add("Add", z, graph.constant(model.fourier.biases))
     scores, own = _pooled(graph, model, z)
     best = graph.add("ArgMax", scores, axis=1, keepdims=0)
-    return Answers(best, graph.add("Softmax", scores, axis=1), _chosen(graph, best, own))
+    probabilities = graph.add("Softmax", scores, axis=1)
+    return Answers(best, scores, probabilities, _chosen(graph, best, own))
 
 
 # --- sums over columns ---
@@ -189,19 +193,20 @@ def _missing(graph: Graph, missing: str, values: FloatArray) -> list[str]:
 
 def _levels(graph: Graph, term: LevelTerm, column: Column, inputs: Inputs) -> str:
     table = np.vstack([term.values, term.missing, np.zeros_like(term.missing)])
-    code = _code(graph, column, inputs.categories[term.column], inputs.missing_text)
+    code = _code(graph, term.column, column, inputs)
     return graph.add("Gather", graph.constant(table), code, axis=0)
 
 
-def _code(graph: Graph, column: Column, cells: str, missing_text: str) -> str:
+def _code(graph: Graph, j: int, column: Column, inputs: Inputs) -> str:
     """(n,) codes: levels, then missing, then never seen (``other`` is a level)."""
+    cells, missing_text = inputs.categories[j], inputs.missing_text
     missing = column.n_levels
     unseen = missing - 1 if column.has_other else missing + 1
     if category_kind(column) == "text":
         if missing_text in column.levels:
             raise ValueError(
                 f"Column {column.name!r} has the level {missing_text!r}, which also marks "
-                "missing cells; pass another missing_text."
+                "missing cells; pass another missing_text (--missing-text)."
             )
         code = graph.add(
             "LabelEncoder",
@@ -213,7 +218,7 @@ def _code(graph: Graph, column: Column, cells: str, missing_text: str) -> str:
         )
         return graph.add("Reshape", code, graph.constant(np.array([-1])))
     is_integer = category_kind(column) == "integers"
-    known = np.array([column.levels], dtype=np.int64 if is_integer else np.float64)
+    known = _known(column, is_integer=is_integer, is_rounded=j in inputs.rounded)
     equal = graph.add("Cast", graph.add("Equal", cells, graph.constant(known)), to=INT64)
     axis = graph.constant(np.array([1]))
     # 1 + code of the level that matches, or 0.
@@ -232,6 +237,20 @@ def _code(graph: Graph, column: Column, cells: str, missing_text: str) -> str:
     return graph.add("Where", holes, graph.constant(np.array(missing)), code)
 
 
+def _known(column: Column, *, is_integer: bool, is_rounded: bool) -> Any:
+    """(1, n_levels) what the cells are compared with."""
+    known = np.array([column.levels], dtype=np.int64 if is_integer else np.float64)
+    if not is_rounded:
+        return known
+    cells = known.astype(np.float32).astype(np.float64)
+    if len(np.unique(cells)) < known.size:
+        raise ValueError(
+            f"Levels of column {column.name!r} are one number in float32; export with double "
+            "numbers."
+        )
+    return cells
+
+
 def _grid(graph: Graph, term: PairTerm, columns: tuple[Column, ...], inputs: Inputs) -> str:
     first, second = (
         _side(graph, j, columns[j], cuts, size, inputs)
@@ -247,8 +266,7 @@ def _side(
     """(n,) cells along one side of a grid, the last for missing and never seen."""
     last = graph.constant(np.array(size - 1))
     if cuts is None:
-        code = _code(graph, column, inputs.categories[j], inputs.missing_text)
-        return graph.add("Min", code, last)
+        return graph.add("Min", _code(graph, j, column, inputs), last)
     x = _gathered(graph, inputs, [j])
     holes = graph.add("Reshape", graph.add("IsNaN", x), graph.constant(np.array([-1])))
     edges = graph.constant(np.append(cuts, np.inf)[None, :])  # never empty; inf is not reached

@@ -5,7 +5,8 @@
     skl2onnx.to_onnx(pipeline, X[:1].astype("float32"))
 
 Outputs are label, probabilities and the responsible plane, as plain arrays (``zipmap`` is off, and
-cannot be on). Needs ``skl2onnx`` (``pip install 'geomix[onnx]'``).
+cannot be on). With the option ``raw_scores``, which ``CalibratedClassifierCV`` sets, the second one
+is ``decision_function``. Needs ``skl2onnx`` (``pip install 'geomix[onnx]'``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from geomix.estimator import GeometricMixtureClassifier
 from geomix.export.onnx import joined, label_array
 from geomix.export.onnx_graph import DOUBLE, FLOAT, ML_OPSET, OPSET, Inputs, answers, category_kind
 from geomix.export.tables import model_tables
+from geomix.table.printing import shortened
 
 try:
     import skl2onnx
@@ -36,17 +38,26 @@ except ImportError as error:
     ) from error
 
 ALIAS = "GeomixGeometricMixtureClassifier"
+# What the cells of a category have to come as; numbers and levels of floats are cast.
+TENSORS = {"text": StringTensorType, "integers": Int64TensorType}
 
 
-def register() -> None:
-    """Register the estimator with skl2onnx. Calling it again changes nothing."""
+def register(missing_text: str = "") -> None:
+    """Register the estimator with skl2onnx. The last call counts.
+
+    missing_text : the text that stands for a missing category, since ONNX has none
+    """
+
+    def convert(scope: Any, operator: Any, container: Any) -> None:
+        _convert(scope, operator, container, missing_text)
+
     skl2onnx.update_registered_converter(
         GeometricMixtureClassifier,
         ALIAS,
         _shapes,
-        _convert,
+        convert,
         parser=_parse,
-        options={"zipmap": [False]},
+        options={"zipmap": [False], "raw_scores": [True, False]},
     )
 
 
@@ -113,7 +124,7 @@ class _Container:
         return output
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: Any, operator: Any, container: Any, missing_text: str) -> None:
     if container.target_opset < OPSET:
         raise ValueError(
             f"Got target_opset={container.target_opset}; geomix needs at least {OPSET}."
@@ -121,14 +132,14 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     estimator = operator.raw_operator
     facts = model_tables(estimator.model_)
     graph = _Container(scope, container)
-    found = answers(graph, facts, _inputs(graph, facts, operator.inputs))
-    labels = label_array(facts.classes)
-    if labels.dtype.kind != "O":
-        labels = labels.astype(np.int64)
+    found = answers(graph, facts, _inputs(graph, facts, operator.inputs, missing_text))
+    labels = graph.constant(_labels(facts.classes))
+    is_raw = container.get_options(estimator, {"raw_scores": False})["raw_scores"]
+    shown = _decision(graph, found.scores, len(facts.classes)) if is_raw else found.probabilities
     double = isinstance(operator.outputs[1].type, DoubleTensorType)
     results = [
-        graph.add("Gather", graph.constant(labels), found.best, axis=0),
-        found.probabilities if double else graph.add("Cast", found.probabilities, to=FLOAT),
+        graph.add("Gather", labels, found.best, axis=0),
+        shown if double else graph.add("Cast", shown, to=FLOAT),
         found.plane,
     ]
     for output, result in zip(operator.outputs, results, strict=False):
@@ -136,13 +147,32 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.add_node("Identity", [result], [output.full_name], name=name, op_version=OPSET)
 
 
-def _inputs(graph: _Container, facts: Any, variables: Any) -> Inputs:
+def _labels(classes: list[Any]) -> Any:
+    labels = label_array(classes)
+    if labels.dtype.kind == "O":
+        return labels
+    if labels.dtype == np.uint64:
+        raise ValueError(
+            f"The labels {shortened(str(classes), 60)} are not whole numbers of 64 bits with a "
+            "sign, which skl2onnx needs; use geomix.export.onnx, or fit with other labels."
+        )
+    return labels.astype(np.int64)
+
+
+def _decision(graph: _Container, scores: str, n_classes: int) -> str:
+    """``decision_function``; of two classes, that of either."""
+    if n_classes > 2:
+        return scores
+    return graph.add("MatMul", scores, graph.constant(np.array([[1.0, -1.0], [-1.0, 1.0]])))
+
+
+def _inputs(graph: _Container, facts: Any, variables: Any, missing_text: str) -> Inputs:
     """One tensor of numbers, or one for each column."""
     names = [one.full_name for one in variables]
     n_columns = len(facts.columns)
     if len(names) == 1 and all(column.kind == "number" for column in facts.columns):
         place = {j: j for j in range(n_columns)}
-        return Inputs(graph.add("Cast", names[0], to=DOUBLE), place, {})
+        return Inputs(graph.add("Cast", names[0], to=DOUBLE), place, {}, missing_text)
     if len(names) != n_columns:
         raise ValueError(
             f"The classifier was fitted to {n_columns} columns, of which some are categories, and "
@@ -150,8 +180,18 @@ def _inputs(graph: _Container, facts: Any, variables: Any) -> Inputs:
         )
     numbers: dict[int, str] = {}
     categories: dict[int, str] = {}
+    rounded: set[int] = set()
     for j, (column, name) in enumerate(zip(facts.columns, names, strict=True)):
-        if column.kind == "number" or category_kind(column) == "floats":
+        kind = "number" if column.kind == "number" else category_kind(column)
+        given = variables[j].type
+        if kind in TENSORS and not isinstance(given, TENSORS[kind]):
+            raise ValueError(
+                f"Column {column.name!r} has levels of {kind}, and its input is a "
+                f"{type(given).__name__}; declare a {TENSORS[kind].__name__}."
+            )
+        if kind not in TENSORS:
             name = graph.add("Cast", name, to=DOUBLE)
-        (numbers if column.kind == "number" else categories)[j] = name
-    return joined(graph, numbers, categories, "")
+        if kind == "floats" and isinstance(given, FloatTensorType):
+            rounded.add(j)
+        (numbers if kind == "number" else categories)[j] = name
+    return joined(graph, numbers, categories, missing_text, rounded)

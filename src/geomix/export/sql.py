@@ -39,6 +39,7 @@ DIALECTS = {
 }
 OWN = "_geomix_"  # prefix of the query's own names
 NAN = "CAST('NaN' AS DOUBLE PRECISION)"  # equal to itself in DuckDB and PostgreSQL
+MOST_IN_SQLITE = 2_000  # columns of a result
 CASE_SENSITIVE = ("postgres",)  # elsewhere "a" and "A" are one column
 
 
@@ -88,9 +89,15 @@ def to_sql(
         listed = carried + [f"{text} AS {_own(one)}" for one, text in made.items()]
         body = ",\n    ".join(listed or ["1 AS one"])
         steps.append(f"{_own(name)} {computed_first} (\n  SELECT\n    {body}\n  FROM {origin}\n)")
-        # Only the planes read the cells.
-        is_cells = name in ("cells", "grids")
-        carried = kept if is_cells else carried + [_own(one) for one in made]
+        _check_width(len(listed), dialect)
+        # The planes alone read the cells, and the scores the planes.
+        if name in ("cells", "grids"):
+            carried = kept
+        elif name == "scores":
+            carried = kept + [_own(one) for one in made]
+        else:
+            carried = carried + [_own(one) for one in made]
+    _check_width(len(kept) + 2 + len(facts.classes), dialect)
     answers = ",\n  ".join([*kept, *_answers(facts)])
     return "WITH " + ",\n".join(steps) + f"\nSELECT\n  {answers}\nFROM {_own('odds')}\n"
 
@@ -112,6 +119,15 @@ def _check_exportable(facts: ModelTables, keep: Sequence[str], dialect: str) -> 
             )
     if dialect not in CASE_SENSITIVE:
         _check_names_differ(facts.columns, dialect)
+
+
+def _check_width(n_columns: int, dialect: str) -> None:
+    if dialect == "sqlite" and n_columns > MOST_IN_SQLITE:
+        raise ValueError(
+            f"A step of the query needs {n_columns:,} columns for the model's classes and planes, "
+            f"and SQLite has at most {MOST_IN_SQLITE:,}; use dialect='duckdb', or export to C or "
+            "JSON."
+        )
 
 
 def _check_names_differ(columns: Sequence[Column], dialect: str) -> None:
@@ -217,7 +233,8 @@ def _cell(column: Column, dialect: str) -> str:
         return x if column.kind == "number" else cell
     if column.kind == "number":
         return f"NULLIF({x}, {NAN})"
-    if any(isinstance(level, float) for level in column.levels):
+    # Levels of 1.0 and 2.0 are integers; the column of the database may hold doubles all the same.
+    if any(type(level) in (int, float) for level in column.levels):
         return f"CASE WHEN {x} = {NAN} THEN NULL ELSE {cell} END"
     return cell
 
@@ -281,13 +298,16 @@ def _share(facts: ModelTables, plane: int, group: int) -> str:
 
 
 def _score_columns(facts: ModelTables) -> dict[str, str]:
-    """Calibrated scores of the classes, and the share of each plane in its group."""
+    """Calibrated scores of the classes, and the share of each plane in its group, where a class
+    has several planes."""
     pooled, shares = [], {}
+    several = _with_several_planes(facts)
     for g, group in enumerate(facts.groups):
         top = _own(f"t{g}")
         if len(group) == 1:
             pooled.append(top)
-            shares[f"a{group[0]}"] = number(1.0)
+            if g // facts.n_members in several:
+                shares[f"a{group[0]}"] = number(1.0)
             continue
         total = _sum([_share(facts, plane, g) for plane in group])
         pooled.append(f"({top} + ln({total}) / {number(facts.sharpness)})")
@@ -301,12 +321,18 @@ def _score_columns(facts: ModelTables) -> dict[str, str]:
 
 
 def _best_columns(facts: ModelTables, greatest: Callable[[list[str]], str]) -> dict[str, str]:
-    """The greatest score, and the greatest share within each class."""
+    """The greatest score, and the greatest share within each class of several planes."""
     starts = facts.class_start
     made = {"top": greatest([_own(f"s{c}") for c in range(len(facts.classes))])}
-    for c, (first, end) in enumerate(itertools.pairwise(starts)):
+    for c in _with_several_planes(facts):
+        first, end = starts[c : c + 2]
         made[f"b{c}"] = greatest([_own(f"a{plane}") for plane in range(first, end)])
     return made
+
+
+def _with_several_planes(facts: ModelTables) -> list[int]:
+    ends = enumerate(itertools.pairwise(facts.class_start))
+    return [c for c, (first, end) in ends if end - first > 1]
 
 
 def _odds_columns(facts: ModelTables) -> dict[str, str]:

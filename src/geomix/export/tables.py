@@ -20,7 +20,14 @@ from geomix.arrays import FloatArray
 from geomix.core.lifts import FourierLift
 from geomix.core.spline import SplineLift
 from geomix.explain.cells import model_schema
-from geomix.explain.column_terms import LevelTerm, LineTerm, Term, linear_terms, spline_terms
+from geomix.explain.column_terms import (
+    CurveTerm,
+    LevelTerm,
+    LineTerm,
+    Term,
+    linear_terms,
+    spline_terms,
+)
 from geomix.model import GeometricMixture
 from geomix.table.schema import Column
 
@@ -71,7 +78,8 @@ def model_tables(model: GeometricMixture) -> ModelTables:
     fourier = None
     terms: list[Term]
     if isinstance(lift, SplineLift):
-        terms, bias = list(spline_terms(model, lift)), planes.biases
+        terms = [_with_narrow_pieces(term) for term in spline_terms(model, lift)]
+        bias = planes.biases
     elif isinstance(lift, FourierLift):
         terms, bias = _written(model, linear_terms(model, lift.frequencies.T))
         n_frequencies = lift.frequencies.shape[1]
@@ -89,6 +97,24 @@ def model_tables(model: GeometricMixture) -> ModelTables:
         planes.n_members,
         float(model.sharpness),
         float(model.temperature),
+    )
+
+
+def _with_narrow_pieces(term: Term) -> Term:
+    """A curve with a knot in the middle where two are further apart than the largest float: the
+    exports divide by the distance."""
+    if not isinstance(term, CurveTerm):
+        return term
+    with np.errstate(over="ignore"):
+        wide = np.flatnonzero(np.isinf(np.diff(term.knots)))
+    if not len(wide):
+        return term
+    knots = term.knots[wide] / 2 + term.knots[wide + 1] / 2
+    values = term.values[wide] / 2 + term.values[wide + 1] / 2
+    return replace(
+        term,
+        knots=np.insert(term.knots, wide + 1, knots),
+        values=np.insert(term.values, wide + 1, values, axis=0),
     )
 
 
