@@ -49,10 +49,11 @@ class NumberShape:
         """(n,) cells -> (n, P)."""
         absent = np.isnan(x)
         at = np.where(absent, self.knots[0], x)
-        low, high = self.knots[0], self.knots[-1]
-        out = self._inner(np.clip(at, low, high))
-        out += np.minimum(at - low, 0.0)[:, None] * self.outer[:, 0]
-        out += np.maximum(at - high, 0.0)[:, None] * self.outer[:, 1]
+        inside = np.clip(at, self.knots[0], self.knots[-1])
+        out = self._inner(inside)
+        beyond = at - inside
+        out += np.minimum(beyond, 0.0)[:, None] * self.outer[:, 0]
+        out += np.maximum(beyond, 0.0)[:, None] * self.outer[:, 1]
         out[absent] = self.missing
         return out
 
@@ -60,10 +61,10 @@ class NumberShape:
         """(P,) sums over cells of weights * self(x), for weights (n, P)."""
         absent = np.isnan(x)
         at = np.where(absent, self.knots[0], x)
-        low, high = self.knots[0], self.knots[-1]
+        beyond = at - np.clip(at, self.knots[0], self.knots[-1])
         total = weights[absent].sum(axis=0) * self.missing
-        total += np.minimum(at - low, 0.0) @ weights * self.outer[:, 0]
-        total += np.maximum(at - high, 0.0) @ weights * self.outer[:, 1]
+        total += np.minimum(beyond, 0.0) @ weights * self.outer[:, 0]
+        total += np.maximum(beyond, 0.0) @ weights * self.outer[:, 1]
         there = (~absent).astype(np.float64)
         if len(self.knots) == 1:
             return np.asarray(total + there @ weights * self.values[:, 0])
