@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from kernels import fast_with_numpy
 from making import classifier
+from scipy.sparse import csr_array
 
 from geomix import GeometricMixtureClassifier
 
@@ -55,6 +56,34 @@ def test_constant_columns_change_no_bit(fitted, wine):
     wider = np.c_[np.full(len(y), 3.0), X[:, :2], np.full(len(y), 7.1), X[:, 2:]]
     found = classifier(**settings).fit(wider, y).predict_proba(wider)
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("far", [-3.4e38, 1e16])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_value_far_from_all_others_leaves_order_and_repeats_alone(far, is_sparse, rng):
+    A, B = rng.random(150), rng.integers(0, 3, 150)
+    A[::6] = far
+    X, y = np.column_stack([A, B]), (rng.random(150) < A.clip(0.1, 0.9)).astype(int)
+    times, mixed = rng.integers(1, 3, 150), rng.permutation(150)
+
+    def probabilities(rows, weight=None):
+        given = csr_array(X[rows]) if is_sparse else X[rows]
+        clf = classifier(lift="linear", random_state=0)
+        return clf.fit(given, y[rows], weight).predict_proba(csr_array(X) if is_sparse else X)
+
+    P = probabilities(np.arange(150), times)
+    assert np.array_equal(P, probabilities(mixed, times[mixed]))
+    assert np.array_equal(P, probabilities(rng.permutation(np.repeat(np.arange(150), times))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_class_weights_leave_the_order_of_a_table_of_categories_alone(seed):
+    rng = np.random.default_rng(seed)
+    X, y = pd.DataFrame({"c": rng.choice(list("abcd"), 60)}), rng.integers(0, 2, 60)
+    mixed = rng.permutation(60)
+    clf = classifier(2, lift="linear", class_weight="balanced", random_state=0)
+    P = clf.fit(X, y).predict_proba(X)
+    assert np.array_equal(P, clf.fit(X.iloc[mixed], y[mixed]).predict_proba(X))
 
 
 def test_labels_in_another_order_permute_the_probabilities(fitted, wine):

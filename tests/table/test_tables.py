@@ -13,6 +13,7 @@ from kernels import SLOW_WITH_NUMPY, fast_with_numpy
 from making import classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.utils.class_weight import compute_sample_weight
 
 from geomix import (
     DataQualityWarning,
@@ -387,6 +388,19 @@ def test_a_level_never_seen_adds_nothing():
     np.testing.assert_allclose(unseen, of_levels, atol=1e-10)
     told = clf.model_.scorer().explain({**X.iloc[0].to_dict(), "colour": "mauve"})
     assert told.contributions[2] == 0.0
+
+
+@pytest.mark.parametrize("by", ["class_weight", "sample_weight"])
+def test_weights_that_even_out_the_classes_leave_rare_levels_rare(by, rng):
+    x = rng.normal(size=200)
+    y = (x + 0.5 * rng.normal(size=200) > 1.0).astype(int)
+    X = pd.DataFrame({"name": [f"n{i}" for i in range(200)], "x": x})
+    settings = {"class_weight": "balanced"} if by == "class_weight" else {}
+    weight = None if settings else compute_sample_weight("balanced", y)
+    clf = classifier(1, lift="linear", l2=1e-3, random_state=0, **settings)
+    with pytest.warns(DataQualityWarning, match="'name' has another text in every row"):
+        clf.fit(X, y, sample_weight=weight)
+    assert clf.model_.schema.columns[0].level_names == ["(other)"]
 
 
 def test_a_level_never_seen_is_the_pooled_one_where_there_is_one():

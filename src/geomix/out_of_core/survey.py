@@ -25,7 +25,7 @@ from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core.moments import Moments, moments_of
 from geomix.errors import SchemaError
 from geomix.out_of_core.sampling import Sample, as_labels, chosen_rows, row_keys
-from geomix.table.category_levels import FEWEST_SIGHTS, learn_levels
+from geomix.table.category_levels import learn_levels
 from geomix.table.columns import Labels, infinity_error
 from geomix.table.frames import names_and_types, taken
 from geomix.table.labels import check_labels, check_weights, label_codes, plain_labels
@@ -189,7 +189,7 @@ class Survey:
     @cached_property
     def schema(self) -> Schema:
         """The columns with the levels that are learnt."""
-        least = FEWEST_SIGHTS * self.least_weight
+        least = self.least_weight
         return Schema(
             tuple(
                 Column(name, "number") if levels is None else _learnt(name, levels, least)
@@ -249,7 +249,7 @@ def _learnt(name: str, levels: LevelWeights, least: float) -> Column:
     known = levels.weight if levels.order is None else levels.order
     found = [level for level in known if level in levels.weight]
     mass = np.array([levels.weight[level] for level in found])
-    column = learn_levels(name, found, mass, least, levels.order is not None)
+    column = learn_levels(name, found, mass, mass / least, levels.order is not None)
     return replace(column, has_other=True) if levels.forgot else column
 
 

@@ -12,11 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from geomix.arrays import BoolArray, FloatArray, IntArray
-from geomix.training.rows import Rows, column_range, row_keys
-
-# Shares and mean positions that agree to this many decimals count as equal: their last digits
-# depend on the order of the rows.
-DECIMALS = 9
+from geomix.training.rows import DECIMALS, Rows, column_range, row_keys
 
 
 def class_order(rows: Rows, n_classes: int, is_category: BoolArray) -> IntArray:

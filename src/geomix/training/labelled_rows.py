@@ -52,7 +52,8 @@ def first_rows(
     estimator.table_check_ = check
     if isinstance(X, list):
         factors = _class_factors(estimator.class_weight, codes, weight, classes)
-        schema, X = learn_schema(names, X, weight if factors is None else weight * factors[codes])
+        weighted = weight if factors is None else weight * factors[codes]
+        schema, X = learn_schema(names, X, weighted, codes)
     else:
         schema = numeric_schema(names)
     used_codes = codes[weight > 0]

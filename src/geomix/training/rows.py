@@ -18,10 +18,13 @@ import numpy as np
 from geomix.arrays import BoolArray, FloatArray, IntArray, rounded
 from geomix.core.kernel import TrainingRows, training_rows
 from geomix.table.labels import unitless
-from geomix.table.row_views import PickedRows, all_rows, blocks, is_dense
+from geomix.table.row_views import PickedRows, all_rows, blocks, is_dense, numbers
 
 # A column whose values lie closer together than this cannot be scaled without overflow.
 SMALLEST_SPREAD = 1e-300
+# Shares and mean positions that agree to this many decimals count as equal: their last digits
+# depend on the order of the rows.
+DECIMALS = 9
 # Arithmetic on fewer numbers than this takes little of the time of a fit.
 FEWEST_NUMBERS_IN_SINGLE = 2**14
 
@@ -113,9 +116,12 @@ def distinct_rows(rows: Rows, columns: ColumnRange, is_category: BoolArray | Non
     order = np.lexsort((rows.y, keys))
     keys, y = keys[order], rows.y[order]
     suspects = np.flatnonzero((keys[1:] == keys[:-1]) & (y[1:] == y[:-1])) + 1
-    first, second = rows.X[order[suspects - 1]], rows.X[order[suspects]]
+    equal = _equals_before(rows.X, order, suspects)
+    if not equal.all():  # beside a value of 1e30 a key has no digits left for the others
+        order = _sorted_by_cells(rows.X, order, suspects, ranks)
+        equal = _equals_before(rows.X, order, suspects)
     is_repeat = np.zeros(len(order), dtype=bool)
-    is_repeat[suspects[_rows_equal(first, second)]] = True
+    is_repeat[suspects[equal]] = True
     starts = np.flatnonzero(~is_repeat)
     return Rows(rows.X[order[starts]], y[starts], np.add.reduceat(rows.weight[order], starts))
 
@@ -135,7 +141,7 @@ def relative_weights(weight: FloatArray) -> FloatArray:
 def _level_ranks(rows: Rows, columns: ColumnRange, is_category: BoolArray) -> dict[int, FloatArray]:
     """A rank in place of the code of each level, by column: the order of the levels by the mean of
     their rows over numbers and classes, which their names do not influence."""
-    share = np.bincount(rows.y, rows.weight) / rows.weight.sum()
+    share = (np.bincount(rows.y, rows.weight) / rows.weight.sum()).round(DECIMALS)
     numeric = [j for j in columns.varying.tolist() if not is_category[j]]
     base = row_keys(rows.X, columns, {}, only=numeric) + share[rows.y]
     # Sorted first: the sum of a level then does not depend on the order of the table.
@@ -154,7 +160,8 @@ def _level_ranks(rows: Rows, columns: ColumnRange, is_category: BoolArray) -> di
         mean = np.add.reduceat(weight * base[order], starts) / np.add.reduceat(weight, starts)
         found = sorted_codes[starts]
         rank = np.arange(found[-1] + 1, dtype=np.float64)
-        rank[found] = found[np.argsort(np.argsort(mean, kind="stable"), kind="stable")]
+        by_mean = np.argsort(mean.round(DECIMALS), kind="stable")
+        rank[found] = found[np.argsort(by_mean, kind="stable")]
         ranks[column] = rank
     return ranks
 
@@ -191,12 +198,38 @@ def row_keys(
     return keys
 
 
+def _equals_before(X: Any, order: IntArray, places: IntArray) -> BoolArray:
+    """Whether the row at each place of an order has the cells of the one before it."""
+    return _rows_equal(X[order[places - 1]], X[order[places]])
+
+
+def _sorted_by_cells(
+    X: Any, order: IntArray, suspects: IntArray, ranks: dict[int, FloatArray]
+) -> IntArray:
+    """The order with rows of one key and class sorted by their cells, column after column.
+
+    suspects : places whose row has the key and class of the row before
+    """
+    is_later = np.zeros(len(order), dtype=bool)
+    is_later[suspects] = True
+    places = np.flatnonzero(is_later | np.append(is_later[1:], False))
+    run = np.cumsum(~is_later)[places]
+    cells = numbers(X[order[places]])
+    if not is_dense(X):
+        cells = cells[:, np.unique(cells.indices)].toarray()
+    for column, rank in ranks.items():
+        cells[:, column] = np.append(rank, np.nan)[_places(cells[:, column], len(rank))]
+    order = order.copy()
+    order[places] = order[places][np.lexsort((*cells.T[::-1], run))]
+    return order
+
+
 def _places(codes: FloatArray, beyond: int) -> IntArray:
     """Codes as indices; ``beyond`` where they are missing."""
     return np.where(np.isnan(codes), beyond, codes).astype(np.intp)
 
 
-def _rows_equal(first: Any, second: Any) -> IntArray:
+def _rows_equal(first: Any, second: Any) -> BoolArray:
     if is_dense(first):
         equal = np.empty(len(first), dtype=bool)
         for (rows, one), (_, other) in zip(blocks(first), blocks(second), strict=True):
