@@ -38,8 +38,15 @@ from geomix.table.schema import Schema
 from geomix.training.callbacks import CallbackSupportMixin, callback_watch, with_callbacks
 from geomix.training.deadline import Deadline
 from geomix.training.history import History, training_facts, warn_if_cut_short
-from geomix.training.labelled_rows import class_weights, first_rows, later_rows, validation_rows
+from geomix.training.labelled_rows import (
+    check_two_classes,
+    class_weights,
+    first_rows,
+    later_rows,
+    validation_rows,
+)
 from geomix.training.monotone import is_about_two_classes
+from geomix.training.parameter_checks import is_auto
 from geomix.training.progress import ProgressLine
 from geomix.training.recipe import RECIPE_NAMES, Auto, Recipe
 from geomix.training.rows import class_weighted
@@ -308,7 +315,8 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as every scikit-learn estimator does."""
-        for name in params:
+        for given in params:
+            name = given.removeprefix("advanced__")
             if name in RECIPE_NAMES:
                 raise InvalidParameterError(
                     f"{name} is a field of Recipe; set advanced=Recipe({name}=...) instead."
@@ -349,9 +357,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
         if goes_on:
             schema, classes = cast(Schema, self.model_.schema), self.classes_
             rows = later_rows(shadow, X, y, sample_weight)
+            check_two_classes(shadow, classes[np.unique(rows.y)])
         else:
             rows, schema, classes = first_rows(shadow, X, y, sample_weight)
-        valid = validation_rows(shadow, schema, classes, X_val, y_val, sample_weight_val)
+        given = X_val, y_val, sample_weight_val
+        valid = validation_rows(shadow, schema, classes, rows, *given)
         shadow.check_planes_of_labels(classes)
         class_weight = class_weights(self.class_weight, rows, classes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -536,6 +546,11 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             )
         given = flat(self.get_params(deep=False))
         settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
+        if self.warm_start and not is_auto(settings.n_members) and settings.n_members > 1:
+            raise InvalidParameterError(
+                f"Got n_members={settings.n_members} with warm_start=True; expected 'auto' or 1: "
+                "the training of an ensemble cannot go on."
+            )
         return replace(settings, n_members=1) if self.warm_start else settings
 
     def take_over(

@@ -614,3 +614,7 @@ class GeometricMixture:
     def __getstate__(self) -> dict[str, Any]:
         cached = ("_predictor", "_schema", "fill")
         return {name: value for name, value in self.__dict__.items() if name not in cached}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze((self.classes, self.planes, self.feature_map))  # pickle makes arrays writable

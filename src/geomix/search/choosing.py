@@ -98,6 +98,11 @@ def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
     if settings.n_members == "auto" and n_members > 1:
         n_members = min(n_members, most_members(settings, cost))
         of_all = cost if n_members == 1 else 2.0 * n_members * cost
+    elif settings.n_members != "auto" and n_members < settings.n_members:
+        log.notes.append(
+            f"n_members={settings.n_members} had no effect: an ensemble is of spline planes, "
+            "without X_val."
+        )
     most = most_final_iterations(settings, folds, of_all)
     if n_iter is None and most < settings.max_iter:
         n_iter = most
@@ -162,7 +167,7 @@ def _record(outcome: Outcome, log: Log) -> None:
     )
     log.choice = Choice(results, outcome.ended)
     log.notes.extend(
-        f"Not tried: {one.family.name}, {one.verdict}."
+        f"Not tried: {one.family.name}, {one.verdict or 'the race had ended'}."
         for one in outcome.runners
         if one.best is None
     )

@@ -76,8 +76,20 @@ class PresetComparison:
 def compare_presets(estimator: Any, X: Any, y: Any, cv: Any = 5) -> PresetComparison:
     """Cross-validate the estimator with every preset; its other parameters stay as they are."""
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    _check_every_class_is_trained(y, folds)
     results = [_result(estimator, preset, X, y, folds) for preset in PRESETS]
     return PresetComparison(tuple(results), len(folds))
+
+
+def _check_every_class_is_trained(y: Any, folds: list[Any]) -> None:
+    labels = np.asarray(y)
+    for train, _ in folds:
+        missing = np.setdiff1d(labels, labels[train])
+        if len(missing):
+            raise ValueError(
+                f"The class {missing.tolist()[0]!r} has no row outside one of the {len(folds)} "
+                "folds; use fewer folds, or drop the class."
+            )
 
 
 def _result(estimator: Any, preset: str, X: Any, y: Any, folds: list[Any]) -> PresetResult:

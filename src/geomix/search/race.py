@@ -433,6 +433,8 @@ def _outcome(race: Race, ended: str) -> Outcome:
     finalists = finalists or [
         one for one in race.runners if one.best is not None and one.verdict in ("", OVER_BUDGET)
     ]
+    # The best of all may be a step that gained too little to be taken: all are behind it then.
+    finalists = finalists or [one for one in race.runners if one.best is not None]
     winner = simplest_level_with_best(bests_of(finalists), WORTH_IT[race.settings.preset])
     won = next(runner for runner in finalists if runner.best is winner)
     return Outcome(won, finalists, race.runners, race.trials, ended, race.fits)

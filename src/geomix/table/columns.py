@@ -90,14 +90,14 @@ def number_column(X: Any, position: int, name: Any, dtype: Any) -> FloatArray:
         # Integers beyond the range of float64 are refused by ``_as_floats``.
         _warn_inexact(name, max((size for size in sizes if size < 2**1023), default=0))
         return _as_floats(name, cells)
+    if getattr(dtype, "kind", "") == "c":  # before pandas drops the imaginary part
+        raise ValueError(f"Complex data not supported: column {name!r}.")
     if hasattr(column, "to_numpy") and hasattr(X, "iloc"):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = np.asarray(column)
     if kind == "integers":
         _warn_inexact(name, _largest_integer(np.asarray(column)))
-    if values.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: column {name!r}.")
     if values.dtype.kind == "O":
         return _as_floats(name, cells_of(column))
     with np.errstate(over="ignore"):  # the check for infinity reports it

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,14 +66,40 @@ def as_table(X: Any, name: str) -> Any:
     if is_sparse(X):
         return checked_csr(X, name)
     _refuse_without_rows(X, name)
+    if isinstance(X, Mapping):
+        raise TypeError(
+            f"{name} is a {type(X).__name__}; pass a table, such as pandas.DataFrame([{name}]) for "
+            "one row."
+        )
     if isinstance(X, (list, tuple)):
-        try:
-            array = np.asarray(X)
-            # NumPy converts a list with some text to text; objects keep the type of each cell.
-            return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-        except ValueError:
-            return X  # ragged
-    return X if _is_read_in_place(X) else _converted(X, name)
+        return _as_array(X, name)
+    return _dense(X) if _is_read_in_place(X) else _converted(X, name)
+
+
+def _as_array(X: Any, name: str) -> Any:
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return X  # ragged
+    if array.dtype.kind not in "US":
+        return array
+    if array.ndim == 1:  # scikit-learn would look for a number first
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: {name} holds text. Reshape your data: pass "
+            f"[{name}] if it is one row."
+        )
+    # NumPy converts a list with some text to text; objects keep the type of each cell.
+    return np.asarray(X, dtype=object)
+
+
+def _dense(X: Any) -> Any:
+    """A pandas frame with its sparse columns made dense, which scikit-learn would make a matrix."""
+    if not hasattr(X, "iloc"):
+        return X
+    names = [name for name, dtype in X.dtypes.items() if hasattr(dtype, "fill_value")]
+    if not names:
+        return X
+    return X.sparse.to_dense() if len(names) == X.shape[1] else X
 
 
 def _refuse_without_rows(X: Any, name: str) -> None:

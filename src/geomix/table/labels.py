@@ -7,7 +7,9 @@ import it: a process that only loads a model does without.
 
 from __future__ import annotations
 
+import numbers
 import reprlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from geomix.table.frames import as_column, refuse_masked
 
 # More labels than this are identifiers or quantities, and every pass computes a score for each.
 MOST_CLASSES = 10_000
+SMALLEST_RATIO = 1e-300  # of two class weights; times a row's weight, a smaller one would be zero
 
 
 def plain_labels(y: Any) -> Any:
@@ -64,6 +67,8 @@ def read_labels(y: Any) -> tuple[Any, IntArray]:
 def label_codes(y: Any, classes: Any) -> IntArray:
     """(n,) position of each label among ``classes``; -1 for a label that is not among them."""
     y = np.asarray(y)
+    if y.dtype.kind == classes.dtype.kind == "M":  # in one unit, as the same moments
+        y = y.astype(classes.dtype)
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     if y.dtype.kind == "O":  # objects may have no order
         return np.array([code_of.get(label, -1) for label in y.tolist()], dtype=np.intp)
@@ -105,20 +110,43 @@ def class_weight_factors(
     """
     if class_weight is None:
         return None
-    from sklearn.utils.class_weight import compute_class_weight
-
     if isinstance(class_weight, str) and class_weight == "balanced":
         has_rows = weight_by_class > 0
         shares = len(classes) * np.where(has_rows, weight_by_class, 1.0)
         return np.where(has_rows, total / shares, 1.0)
-    factors = compute_class_weight(class_weight, classes=classes, y=classes)
-    for label, factor in zip(classes.tolist(), factors.tolist(), strict=True):
-        if not 0.0 < factor < np.inf:
-            raise InvalidParameterError(
-                f"Got class_weight={class_weight!r}; expected a positive number for "
-                f"class {label!r}. To leave a class out, drop its rows."
-            )
+    if not isinstance(class_weight, Mapping):
+        raise InvalidParameterError(
+            "The 'class_weight' parameter must be None, 'balanced' or a dict with the weight of "
+            f"each class. Got {reprlib.repr(class_weight)} instead."
+        )
+    given = {_plain(label): factor for label, factor in class_weight.items()}
+    known = classes.tolist()
+    left_out = [label for label in known if label not in given]
+    if left_out and len(known) - len(left_out) != len(given):
+        raise InvalidParameterError(
+            f"The classes, {left_out!r}, are not in class_weight={reprlib.repr(class_weight)}; "
+            "name all of them, or labels of y alone."
+        )
+    factors = np.array([_factor(class_weight, label, given.get(label, 1.0)) for label in known])
+    if factors.max() * SMALLEST_RATIO > factors.min():
+        raise InvalidParameterError(
+            f"Got class_weight={reprlib.repr(class_weight)}; expected weights within a factor of "
+            "1e300 of each other."
+        )
     return factors
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _factor(class_weight: Any, label: Any, factor: Any) -> float:
+    if isinstance(factor, numbers.Real) and 0.0 < float(factor) < np.inf:
+        return float(factor)
+    raise InvalidParameterError(
+        f"Got class_weight={class_weight!r}; expected a positive number for class {label!r}. To "
+        "leave a class out, drop its rows."
+    )
 
 
 def check_labels(y: Any, name: str) -> None:
@@ -147,7 +175,7 @@ def _check_labels_known(y: Any, name: str) -> None:
 def _check_labels_alike(y: Any) -> None:
     if y.dtype.kind != "O":
         return
-    kinds = sorted({type(label).__name__ for label in y})
+    kinds = sorted({"str" if isinstance(label, str) else type(label).__name__ for label in y})
     if len(kinds) > 1 and any(isinstance(label, str) for label in y):
         raise ValueError(
             f"Unknown label type: y mixes {' and '.join(kinds)}, which cannot be sorted. "
@@ -203,4 +231,11 @@ def _as_numbers(sample_weight: Any, name: str) -> FloatArray:
     cells = given.ravel().tolist()
     if given.dtype.kind != "O" or any(isinstance(cell, (str, bytes)) for cell in cells):
         raise ValueError(f"{name} must hold numbers; got {reprlib.repr(cells[0])}.")
-    return np.reshape([np.nan if is_missing(cell) else float(cell) for cell in cells], given.shape)
+    return np.reshape([_as_number(cell, name) for cell in cells], given.shape)
+
+
+def _as_number(cell: Any, name: str) -> float:
+    try:
+        return np.nan if is_missing(cell) else float(cell)
+    except (TypeError, OverflowError):
+        raise ValueError(f"{name} must hold numbers; got {reprlib.repr(cell)}.") from None

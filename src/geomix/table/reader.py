@@ -67,6 +67,8 @@ def read_rows(
     X = as_table(X, name)
     names = None if is_sparse(X) else [column for column, _ in names_and_types(X)]
     check_names_unique(names or [])
+    if not reset and schema is not None and is_frame(X):
+        _check_order(estimator, names, schema)
     by_column = not is_sparse(X) and _is_mixed(estimator, X, schema)
     if not by_column:
         check_integers(X)
@@ -82,6 +84,15 @@ def read_rows(
     elif is_sparse(rows):
         rows = _plain_csr(rows)
     return _checked(estimator, rows, name)
+
+
+def _check_order(estimator: Any, given: list[Any] | None, schema: Schema) -> None:
+    """Raise for a frame with names like x0 in another order, where training had no names:
+    scikit-learn would read it by position."""
+    if hasattr(estimator, "feature_names_in_") or given is None:
+        return
+    if set(map(str, given)) & set(schema.names):
+        schema.check_order(given)
 
 
 def _names_at_fit(estimator: Any) -> list[Any] | None:
@@ -288,6 +299,9 @@ def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
 
 def needs_dense(estimator: Any) -> tuple[str, Any] | None:
     """A parameter that sparse rows cannot have, and its value; None where all can."""
+    wanted = getattr(estimator, "categorical_features", None)
+    if wanted is not None and np.size(wanted):
+        return "categorical_features", wanted
     recipe = getattr(estimator, "advanced", None)
     for owner, parameter, choices in (
         (estimator, "lift", ("auto", "linear")),
@@ -302,7 +316,8 @@ def needs_dense(estimator: Any) -> tuple[str, Any] | None:
 def _refuse_dense_only(estimator: Any, name: str) -> None:
     if (found := needs_dense(estimator)) is not None:
         parameter, value = found
+        instead = "" if parameter == "categorical_features" else "lift='linear' without pca, or "
         raise TypeError(
-            f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use "
-            f"lift='linear' without pca, or {name}.toarray() if that fits in memory."
+            f"Sparse data was passed, but {parameter}={value!r} needs dense rows; use {instead}"
+            f"{name}.toarray() if that fits in memory."
         )

@@ -151,18 +151,26 @@ class Schema:
         x0, x1, ... stand for training rows without names. A frame with other names is then read
         by position, with scikit-learn's warning.
         """
-        if tuple(map(str, given)) == self.names:
+        self.check_order(given)
+        has_names = any(isinstance(name, str) for name in given)  # scikit-learn ignores others
+        if tuple(map(str, given)) == self.names or not has_names:
             return
-        check_names_unique(given)
-        unnamed = self.names == tuple(f"x{j}" for j in range(len(self)))
-        if not unnamed or set(map(str, given)) & set(self.names):
-            raise SchemaError(names_differ(self.names, given))
         warnings.warn(
             f"X has feature names ({reprlib.repr(list(given))}), but the model was fitted without "
             "feature names: its columns are read by position.",
             UserWarning,
             stacklevel=6,
         )
+
+    def check_order(self, given: Sequence[Any]) -> None:
+        """Raise if the columns of a frame have other names than the training data, or another
+        order; not if either has no names."""
+        if tuple(map(str, given)) == self.names:
+            return
+        check_names_unique(given)
+        unnamed = self.names == tuple(f"x{j}" for j in range(len(self)))
+        if not unnamed or set(map(str, given)) & set(self.names):
+            raise SchemaError(names_differ(self.names, given))
 
     def _matched(self, X: Any) -> list[tuple[Any, Any]]:
         found = names_and_types(X)

@@ -16,6 +16,7 @@ from geomix.arrays import FloatArray, IntArray
 from geomix.table.category_levels import learn_schema
 from geomix.table.check import check_read_columns
 from geomix.table.labels import (
+    check_labels,
     class_weight_factors,
     codes_of,
     plain_labels,
@@ -25,6 +26,7 @@ from geomix.table.labels import (
 from geomix.table.reader import column_names, read_rows
 from geomix.table.row_views import all_rows
 from geomix.table.schema import Schema, numeric_schema
+from geomix.table.sparse_rows import is_sparse
 from geomix.training.data_checks import warn_about
 from geomix.training.rows import Rows, column_range
 
@@ -43,7 +45,9 @@ def first_rows(
     if classes is None:
         classes, codes = read_labels(y)
     else:
-        classes = np.unique(classes)
+        labels = np.asarray(plain_labels(_listed(classes)))
+        check_labels(labels, "classes")
+        classes = np.unique(labels)
         codes = codes_of(y, classes, "y", "classes")
     weight = read_weights(sample_weight, len(codes))
     check_two_classes(estimator, classes[np.unique(codes[weight > 0])])
@@ -61,17 +65,33 @@ def first_rows(
     return _of_positive_weight(X, codes, weight), schema, classes
 
 
+def _listed(classes: Any) -> Any:
+    """Classes that NumPy can sort: a set has no order."""
+    return list(classes) if isinstance(classes, (set, frozenset)) else classes
+
+
 def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Rows to train further on, read by the schema and classes of the model."""
     check_y_is_there(estimator, y)
-    known = estimator.model_.schema, estimator.classes_, "the classes of the model"
+    model = estimator.model_
+    if is_sparse(X) and (model.expand is not None or model.lift.kind != "linear"):
+        raise TypeError(
+            "Sparse data was passed, but the model was trained on dense rows; use X.toarray()."
+        )
+    known = model.schema, estimator.classes_, "the classes of the model"
     return _known_rows(estimator, *known, X=X, y=y, sample_weight=sample_weight)
 
 
 def validation_rows(
-    estimator: Any, schema: Schema, classes: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+    estimator: Any,
+    schema: Schema,
+    classes: Any,
+    rows: Rows,
+    X_val: Any,
+    y_val: Any,
+    sample_weight_val: Any,
 ) -> Rows | None:
-    """Validation rows, or None."""
+    """Validation rows, or None. rows : those to learn from"""
     if X_val is None and y_val is None:
         if sample_weight_val is not None:
             raise ValueError("sample_weight_val was given without X_val and y_val.")
@@ -79,6 +99,9 @@ def validation_rows(
     if X_val is None or y_val is None:
         one, other = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
         raise ValueError(f"{one} was given without {other}; pass both or neither.")
+    if is_sparse(X_val) != is_sparse(rows.X):
+        kinds = ("sparse", "dense") if is_sparse(X_val) else ("dense", "sparse")
+        raise TypeError("X_val is {} and X is {}; pass both in the same form.".format(*kinds))
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     return _known_rows(estimator, schema, classes, "the labels of y", **given)
 

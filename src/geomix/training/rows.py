@@ -113,7 +113,7 @@ def distinct_rows(rows: Rows, columns: ColumnRange, is_category: BoolArray | Non
     if is_category is not None and is_category.any():
         ranks = _level_ranks(rows, columns, is_category)
     keys = row_keys(rows.X, columns, ranks)
-    order = np.lexsort((rows.y, keys))
+    order: IntArray = np.lexsort((rows.y, keys))
     keys, y = keys[order], rows.y[order]
     suspects = np.flatnonzero((keys[1:] == keys[:-1]) & (y[1:] == y[:-1])) + 1
     equal = _equals_before(rows.X, order, suspects)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from geomix.training.parameter_checks import LIFTS, checked, is_auto, refuse
 from geomix.training.recipe import Recipe
 
@@ -154,13 +156,25 @@ class Settings:
         if wanted is None:
             return False
         each = wanted.values() if isinstance(wanted, Mapping) else wanted
-        signs = (list(one.values()) if isinstance(one, Mapping) else [one] for one in each)
+        signs = (
+            list(one.values()) if isinstance(one, Mapping) else np.ravel(one).tolist()
+            for one in each
+        )
         return any(sign != 0 for some in signs for sign in some)
 
     def _check_preset(self) -> None:
         if self.preset != "accurate" and not is_auto(self.n_members) and self.n_members > 1:
             expected = f'"auto" or 1 with preset={self.preset!r}, or preset="accurate"'
             refuse("n_members", self.n_members, expected)
+        if not is_auto(self.n_members) and self.n_members > 1:
+            self._check_members()
+
+    def _check_members(self) -> None:
+        if "spline" not in self.lifts:
+            expected = f"'auto' or 1 with lift={self.lift!r}: an ensemble is of spline planes"
+            refuse("n_members", self.n_members, expected)
+        if not self.refit:
+            refuse("n_members", self.n_members, "'auto' or 1 with refit=False")
 
     def _check_monotone(self) -> None:
         for name, choices, remedy in (
