@@ -93,6 +93,18 @@ def test_priors_of_a_corrected_model_are_those_of_the_rows():
     assert clf.fit(X, y).model_.class_shares == pytest.approx(weighted / weighted.sum())
 
 
+def test_priors_of_a_class_without_weight_in_training_need_its_old_share():
+    X, y = load_wine(return_X_y=True)
+    clf = GeometricMixtureClassifier(1, lift="linear", l2=1e-3, random_state=0)
+    with pytest.warns(DataQualityWarning, match="no row of positive weight"):
+        model = clf.fit(X, y, sample_weight=(y != 1).astype(float)).model_
+    new = {0: 0.5, 1: 0.3, 2: 0.2}
+    with pytest.raises(ValueError, match=r"Class 1 had no weight.*before="):
+        model.with_priors(new)
+    given = model.with_priors(new, before={0: 1, 1: 1, 2: 1}).model
+    assert np.isfinite(given.predict_proba(X)).all()
+
+
 @pytest.mark.parametrize("lift", ["linear", "spline"])
 @pytest.mark.parametrize("pca", [None, 5])
 def test_the_soft_or_of_models_is_a_model(lift, pca):
@@ -266,6 +278,19 @@ def test_with_one_plane_per_class_columns_explain_the_whole_change_of_the_scores
     assert sum(one.effect for one in found.columns) == pytest.approx(change, abs=1e-9)
     assert sum(one.share for one in found.columns) == pytest.approx(1.0)
     assert {one.label for one in found.columns} == {1}
+
+
+def test_the_effect_of_a_drifted_column_is_against_the_mean_of_the_other_classes():
+    X, y = load_wine(return_X_y=True)
+    settings = {"lift": "linear", "n_planes": 1, "l2": 1e-3, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    moved = X.copy()
+    moved[:, 6] += X[:, 6].std()
+    first = model.compare(X, moved).columns[0]
+    change = (model.class_scores(moved) - model.class_scores(X)).mean(axis=0)
+    others = [c for c in range(3) if model.classes[c] != first.label]
+    expected = change[model.classes == first.label][0] - change[others].mean()
+    assert first.effect == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["mixed linear", "mixed committee", "mixed fourier"])

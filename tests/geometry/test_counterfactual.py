@@ -577,6 +577,128 @@ def test_a_cell_whose_square_overflows_is_named(rng, lift):
         clf.model_.counterfactual([1e308, 0.0])
 
 
+# --- few changes, missing levels and booleans ---
+
+
+def changes_to(every, row, rows):
+    """(n,) how many cells of some rows differ from one row; missing cells agree."""
+    cells, other = every[rows].fillna("").to_numpy(), row.fillna("").to_numpy()
+    return (cells != other).sum(axis=1)
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline", "fourier"])
+@pytest.mark.parametrize("n_planes", [1, 3])
+@pytest.mark.parametrize("sparse", [1, 2])
+def test_the_bound_holds_for_rows_that_change_more_columns_than_wanted(lift, n_planes, sparse):
+    X, y = all_combinations()
+    model = fit(X, y, lift=lift, n_planes=n_planes)
+    every = X.drop_duplicates()
+    predicted = model.predict(every)
+    statuses = set()
+    for i in range(0, len(every), 5):
+        row, now = every.iloc[i], predicted[i]
+        for target in (None, *sorted(set(model.classes) - {now})):
+            found = model.counterfactual(row, target, sparse=sparse)
+            is_target = predicted != now if target is None else predicted == target
+            least = changes_to(every, row, is_target).min()
+            assert (found.status == "found") == (least <= sparse)
+            assert found.lower_bound <= np.sqrt(least) * (1.0 + 1e-9)
+            assert not found.is_nearest or found.distance == pytest.approx(np.sqrt(least))
+            statuses.add(found.status)
+    assert statuses == {"found", "infeasible"}
+
+
+def test_a_level_that_is_far_with_one_change_is_not_called_the_nearest():
+    X, y = all_combinations()
+    model = fit(X, y, lift="fourier")
+    costs = {"C": 5.0}
+    for i in range(0, 216, 7):
+        free = model.counterfactual(X.iloc[i], sparse=None, costs=costs)
+        one = model.counterfactual(X.iloc[i], free.target, sparse=1, costs=costs)
+        assert one.lower_bound == pytest.approx(free.distance)
+        assert one.is_nearest == (one.distance <= free.distance)
+
+
+@pytest.fixture(scope="module")
+def gaps():
+    """A Fourier model of categories with missing cells, of which one decides."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"A": rng.choice([None, "p", "q"], 300), "B": rng.choice(list("xyz"), 300)})
+    X["C"] = rng.choice(list("uv"), 300)
+    y = np.where(rng.random(300) < 0.9, X["B"] == "x", X["C"] == "u")
+    return fit(X, y, lift="fourier"), X
+
+
+def test_a_missing_cell_is_no_change_of_a_fourier_models_row(gaps):
+    model, X = gaps
+    row = X[X["A"].isna() & (X["B"] == "x")].iloc[[0]]
+    for sparse in (None, 1, 2, "auto"):
+        found = model.counterfactual(row, sparse=sparse)
+        assert found.status == "found"
+        assert set(found.changes) == {"B"}
+        assert found.is_nearest
+
+
+@pytest.mark.parametrize("lift", ["spline", "fourier"])
+@pytest.mark.parametrize("sparse", ["auto", None, 1])
+def test_a_row_of_which_no_cell_may_change_is_infeasible(gaps, lift, sparse):
+    _, X = gaps
+    model = fit(X, X["B"] == "x", lift=lift)
+    empty = dict.fromkeys(X.columns)
+    rest = {"A": None, "B": "x", "C": "u"}
+    for row, immutable in [(X.iloc[1], list(X)), (empty, []), (rest, ["B", "C"])]:
+        found = model.counterfactual(row, immutable=immutable, sparse=sparse)
+        assert (found.status, found.after, found.lower_bound) == ("infeasible", None, np.inf)
+        same = model.counterfactual(row, found.label, immutable=immutable, sparse=sparse)
+        assert (same.status, same.distance) == ("found", 0.0)
+
+
+def members(is_continuous):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.integers(0, 5, 600), "member": rng.random(600) < 0.5})
+    y = X["n"] + 4 * X["member"] + rng.normal(size=600) > 4
+    return (X.astype({"n": float}) if is_continuous else X), y
+
+
+ROWS = {
+    "frame": lambda X, i: X.iloc[[i]],
+    "nullable": lambda X, i: X.astype({"member": "boolean"}).iloc[[i]],
+    "Series": lambda X, i: X.astype(object).iloc[i],
+    "dict": lambda X, i: X.iloc[i].to_dict(),
+    "list": lambda X, i: [X["n"][i], bool(X["member"][i])],
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("is_continuous", [False, True])
+def test_a_boolean_stays_one_of_two_values(kind, is_continuous):
+    X, y = members(is_continuous)
+    model = fit(X, y, lift="linear")
+    changed = 0
+    for i in range(0, 600, 30):
+        row = ROWS[kind](X, i)
+        for options in ({}, {"immutable": ["n"]}, {"ranges": {"n": (0, 4)}, "sparse": None}):
+            found = model.counterfactual(row, **options)
+            if found.status == "infeasible":
+                continue
+            assert found.after["member"] in (0, 1)
+            assert model.predict(found.after)[0] == found.target
+            changed += "member" in found.changes
+    assert changed
+
+
+def test_a_range_or_a_step_of_ones_own_counts_for_a_boolean_too():
+    X, y = members(is_continuous=True)
+    model = fit(X, y, lift="linear")
+    row = {"n": 1.0, "member": False}
+    alone = {"immutable": ["n"]}
+    assert model.counterfactual(row, **alone).after["member"] == 1
+    held = model.counterfactual(row, ranges={"member": (0, 0)}, **alone)
+    assert held.status == "infeasible"
+    free = model.counterfactual(row, steps={"member": None}, **alone)
+    assert 0 < free.after["member"] < 1
+
+
 # --- several classes ---
 
 

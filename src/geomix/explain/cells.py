@@ -8,14 +8,15 @@ here too; an unknown one raises an error that lists the known ones.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.model import GeometricMixture
-from geomix.table.frames import is_frame, refuse_masked
+from geomix.table.columns import plain_label
+from geomix.table.frames import as_table, cells_of, column_at, is_frame, refuse_masked, taken
 from geomix.table.labels import codes_by_text, label_codes
 from geomix.table.schema import Schema, numeric_schema
 from geomix.table.sparse_rows import checked_csr, is_sparse
@@ -35,14 +36,61 @@ def encoded_rows(model: GeometricMixture, X: Any) -> FloatArray:
 
 def encoded_row(model: GeometricMixture, x: Any) -> FloatArray:
     """One raw row as (n_columns,): a list, a tuple, an array, a dict, a Series, a frame of one."""
-    if is_frame(x) or getattr(x, "ndim", 1) == 2:
+    if _is_table(x):
         rows = encoded_rows(model, x)
         if len(rows) != 1:
             raise ValueError(f"Got {len(rows)} rows; expected one.")
         return rows[0]
+    return model_schema(model).encode_row(_by_name(x))
+
+
+def readable_twice(x: Any) -> Any:
+    """A row or rows; a stream as a table, since it can be read only once."""
+    is_table = not isinstance(x, (Mapping, list, tuple)) and getattr(x, "ndim", 2) == 2
+    return as_table(x, "X") if is_table else x
+
+
+def raw_row(model: GeometricMixture, x: Any) -> dict[str, Any]:
+    """One row as its own cells by column name; ``x`` as for ``encoded_row``."""
+    cells = _first_cells(x, len(model.columns)) if _is_table(x) else _by_name(x)
+    if isinstance(cells, Mapping):
+        return dict(cells)
+    return dict(zip(model.columns, cells, strict=True))
+
+
+def _first_cells(x: Any, n_columns: int) -> list[Any]:
+    """The cells of a table's first row."""
+    x = x.toarray() if is_sparse(x) else x
+    if hasattr(x, "iloc"):  # as objects, since pandas gives a row a type that all cells fit in
+        return cells_of(x.astype(object).iloc[0])
+    return [cells_of(column_at(x, j))[0] for j in range(n_columns)]
+
+
+def _is_table(x: Any) -> bool:
+    return is_frame(x) or getattr(x, "ndim", 1) == 2
+
+
+def _by_name(x: Any) -> Any:
+    """A Series as a dict; other rows as they are."""
     if hasattr(x, "to_dict") and hasattr(x, "index"):
-        x = {str(name): cell for name, cell in x.to_dict().items()}
-    return model_schema(model).encode_row(x)
+        return {str(name): cell for name, cell in x.to_dict().items()}
+    return x
+
+
+def given_rows(model: GeometricMixture, X: Any, encoded: FloatArray) -> tuple[dict[str, Any], ...]:
+    """Rows as raw cells by column name. A level that the model does not know has no code of its
+    own, so it comes from ``X``: a dict or rows that can be read twice."""
+    rows = tuple(decoded_row(model, row) for row in encoded)
+    for j, column in enumerate(model_schema(model).columns):
+        if column.kind == "number" or is_sparse(X):
+            continue
+        unknown = np.flatnonzero(encoded[:, j] == column.unseen)
+        if len(unknown):
+            is_dict = isinstance(X, Mapping)
+            cells = [X[column.name]] if is_dict else cells_of(column_at(taken(X, unknown), j))
+            for i, cell in zip(unknown, cells, strict=True):
+                rows[i][column.name] = plain_label(cell)
+    return rows
 
 
 def decoded_row(model: GeometricMixture, encoded: FloatArray) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def with_priors(
         raise ValueError(
             "This model has no stored training shares; pass before={label: share, ...}."
         )
-    old = np.asarray(model.class_shares) if before is None else _shares(model, before, "before")
+    old = _training_shares(model) if before is None else _shares(model, before, "before")
     rise = np.log(new) - np.log(old)
     planes = model.planes.with_class_bias(model.temperature * rise)
     shares = (new / new.sum()).tolist()
@@ -133,6 +133,16 @@ def with_priors(
 
     logged = edited.with_edit("with_priors", shares=shares)
     return Edit(model, logged, f"with priors {dict(priors)}", formula)
+
+
+def _training_shares(model: GeometricMixture) -> FloatArray:
+    shares = np.asarray(model.class_shares)
+    for code in np.flatnonzero(shares == 0.0):
+        raise ValueError(
+            f"Class {model.classes.tolist()[code]!r} had no weight in training, and a share of 0 "
+            "has no prior to change; pass before={label: share, ...} with a positive share of it."
+        )
+    return shares
 
 
 def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricMixture:

@@ -16,7 +16,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.explain import contributions, interpret_data, shapley
 from geomix.explain.additive_form import additive
-from geomix.explain.cells import class_code, decoded_row, encoded_rows
+from geomix.explain.cells import class_code, encoded_rows, given_rows, readable_twice
 from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
@@ -44,7 +44,7 @@ PER_ROW = (
 class LocalExplanation:
     """Explanations of n rows, as arrays; ``explanation[i]`` is that of one row.
 
-    cells : the rows as raw cells by column name
+    cells : the rows as raw cells by column name, None where missing
     labels, against : (n,) codes of the class explained and of the class it is compared with
     probabilities : (n, C);  responsibilities : (n, P), columns grouped by class
     contributions : (n, n_columns);  bias, pooling, margin : (n,), with
@@ -253,6 +253,7 @@ def explain_local(
     is_fourier = not model.lift.is_additive
     if method == "auto":
         method = "shapley" if is_fourier else "exact"
+    X = readable_twice(X)
     encoded = encoded_rows(model, X)
     P = model.answer("predict_proba", encoded)
     S = model.answer("class_scores", encoded)
@@ -273,7 +274,7 @@ def explain_local(
     return LocalExplanation(
         model.columns,
         tuple(model.classes.tolist()),
-        tuple(decoded_row(model, row) for row in encoded),
+        given_rows(model, X, encoded),
         of,
         rival,
         P,

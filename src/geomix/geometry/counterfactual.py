@@ -2,8 +2,8 @@
 
 "Found" means that ``model.predict`` itself predicts the target for the row. ``distance`` is in
 standard deviations of the training rows, a changed level counts one, and ``costs`` multiply both.
-``lower_bound`` is proved: no row of the target class is nearer. "infeasible" is proved too; a
-search that finds nothing without a proof returns "not found".
+``lower_bound`` is proved: no row of the target class is nearer, however many columns change.
+"infeasible" is proved too; a search that finds nothing without a proof returns "not found".
 
 How each is found: ``nearest.py``. Integer columns stay integers: steps are learnt from the lift,
 from rows or from the type of a cell (``steps.py``).
@@ -20,11 +20,18 @@ import numpy as np
 from geomix.arrays import FloatArray
 from geomix.errors import NoShapes
 from geomix.explain.additive_form import Additive, additive
-from geomix.explain.cells import class_code, encoded_row, model_schema
+from geomix.explain.cells import (
+    class_code,
+    encoded_row,
+    given_rows,
+    model_schema,
+    raw_row,
+    readable_twice,
+)
 from geomix.geometry.answers import Counterfactual, Counterfactuals
 from geomix.geometry.constraints import read_constraints, unit_sizes
 from geomix.geometry.several import Question, diverse
-from geomix.geometry.steps import column_steps, whole_columns
+from geomix.geometry.steps import boolean_columns, column_steps, whole_columns
 from geomix.geometry.task import Task
 from geomix.model import GeometricMixture
 
@@ -60,7 +67,7 @@ def counterfactual(
     costs : factors of the cost of a change, by column
     steps : by column, the step of a number's changes, or None for a continuous column. Otherwise
         learnt from rows ``X``, from a spline lift's knots or from the type of the row's own cell:
-        integers stay integers
+        integers stay integers. A column whose cell is a boolean stays within 0 and 1
     probability : least probability of the target
 
     Examples
@@ -143,9 +150,11 @@ def _asked(
 ) -> Question:
     _check_settings(norm, sparse, probability)
     form = _form(model)
-    row = encoded_row(model, x)
+    x = readable_twice(x)
+    row, raw = encoded_row(model, x), raw_row(model, x)
     _refuse_overflow(model, row)
     unit = unit_sizes(model, form, limits.scale)
+    booleans = boolean_columns(model, raw)
     whole = whole_columns(x, dict(zip(model.columns, unit.tolist(), strict=True)))
     free = read_constraints(
         model,
@@ -154,14 +163,15 @@ def _asked(
         immutable=limits.immutable,
         increase_only=limits.increase_only,
         decrease_only=limits.decrease_only,
-        ranges=limits.ranges,
+        ranges=dict.fromkeys(booleans, (0.0, 1.0)) | dict(limits.ranges or {}),
         costs=limits.costs,
-        steps=column_steps(model, row, limits.X, limits.steps, whole),
+        steps=column_steps(model, row, limits.X, limits.steps, whole | booleans),
     )
     now = int(model.answer("class_scores", row[None, :])[0].argmax())
     wanted = [class_code(model, target)] if target is not None else None
     targets = wanted or [code for code in range(len(model.classes)) if code != now]
-    task = Task(model, form, row, free, NORMS[norm], sparse, probability)
+    given = given_rows(model, raw, row[None, :])[0]
+    task = Task(model, form, row, given, free, NORMS[norm], sparse, probability)
     return Question(task, targets, norm, now, target)
 
 

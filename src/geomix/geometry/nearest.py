@@ -294,10 +294,10 @@ def _answer(
         rows = [tightened(task, one, code) for one in rows]
     best = min(rows, key=task.distance, default=None)
     if best is None:
-        if is_proved and not np.isfinite(limit):
-            return Answer("infeasible", code, None, np.inf, np.inf)
+        # With few changes, a row with more of them may be nearer than what was searched.
         at_least = max(bound, limit) if is_proved and most_changes is None else bound
-        return Answer("not found", code, None, np.inf, at_least)
+        status = "infeasible" if is_proved and not np.isfinite(limit) else "not found"
+        return Answer(status, code, None, np.inf, at_least)
     distance = task.distance(best)
     if is_proved and most_changes is None:
         bound = max(bound, distance * (1.0 - 1e-12))
@@ -342,7 +342,8 @@ def _chosen(
 
 
 def _enumerated(task: Task, code: int) -> Answer:
-    """All combinations of levels in the order of their distances, for a model without shapes."""
+    """The nearest of all combinations of levels, for a model without shapes. The bound counts
+    those too that change more columns than wanted."""
     columns = [j for j, codes in _levels(task) if not task.free.is_fixed(j, task.row[j])]
     sizes = [len(task.free.levels[j]) for j in columns]
     if np.prod(sizes, dtype=float) > MOST_COMBINATIONS:
@@ -351,20 +352,18 @@ def _enumerated(task: Task, code: int) -> Answer:
             f"{np.prod(sizes, dtype=float):.3g} combinations of levels; fix some columns with "
             "immutable or ranges, or fit with lift='spline'."
         )
-    grid = np.indices(sizes).reshape(len(sizes), -1).T
+    grid = np.indices(sizes).reshape(len(sizes), prod(sizes)).T
     rows = np.repeat(task.row[None, :], len(grid), axis=0)
     for at, j in enumerate(columns):
         rows[:, j] = np.array(task.free.levels[j])[grid[:, at]]
-    distances = task.distances(rows)
+    rows = rows[task.is_valid(rows, code)]
+    bound = float(task.distances(rows).min(initial=np.inf))
     if isinstance(task.sparse, (int, np.integer)):
-        few = (rows != task.row).sum(axis=1) <= task.sparse
-        rows, distances = rows[few], distances[few]
-    order = np.argsort(distances, kind="stable")
-    valid = task.is_valid(rows[order], code)
-    if not valid.any():
-        return Answer("infeasible", code, None, np.inf, np.inf)
-    at = order[int(valid.argmax())]
-    return Answer("found", code, rows[at], float(distances[at]), float(distances[at]))
+        rows = rows[task.counts(rows) <= task.sparse]
+    if not len(rows):
+        return Answer("infeasible", code, None, np.inf, bound)
+    row = rows[int(task.distances(rows).argmin())]
+    return Answer("found", code, row, task.distance(row), bound)
 
 
 def _lower_bound(task: Task, moves: Moves, code: int) -> float:

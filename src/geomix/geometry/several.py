@@ -60,8 +60,12 @@ def _result(
 
 
 def _cells(task: Task, row: FloatArray) -> dict[str, Any]:
-    """Raw cells by column name; integers where the column's step is an integer."""
+    """Raw cells by column name, unchanged ones as they were given; integers where the column's
+    step is an integer."""
     cells = decoded_row(task.model, row)
+    for name, is_same in zip(list(cells), (row == task.row).tolist(), strict=True):
+        if is_same:
+            cells[name] = task.given[name]
     for (name, cell), step in zip(list(cells.items()), task.free.steps, strict=True):
         if step is not None and step == round(step) and cell is not None and cell == round(cell):
             cells[name] = int(cell)

@@ -2,7 +2,8 @@
 
 A model stores no training rows. A spline lift stores training values of each number (its knots and
 bins), from which steps are learnt. For other lifts steps are learnt from rows, or else from the
-type of the row's own cell: an integer stays one. A step is a power of ten, at most 1.
+type of the row's own cell: an integer stays one, and so does a boolean. A step is a power of ten,
+at most 1.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def column_steps(
 ) -> list[float | None]:
     """The step of every column for changes of ``row``: from ``steps``, rows ``X`` or the lift.
 
-    whole : names of columns of integers, which counts where nothing else is known
+    whole : names of columns of integers and booleans, which counts where nothing else is known
     """
     known = _steps_of_lift(model) if X is None else _steps_of_rows(encoded_rows(model, X))
     found: list[float | None] = [None] * len(row)
@@ -66,6 +67,12 @@ def whole_columns(x: Any, unit: Mapping[str, float]) -> set[str]:
         return set()
     integers = (str(name) for name, cell in x.items() if isinstance(cell, (int, np.integer)))
     return {name for name in integers if unit.get(name, 0.0) >= 1.0}
+
+
+def boolean_columns(model: GeometricMixture, row: Mapping[str, Any]) -> set[str]:
+    """Names of the numbers of a raw row whose cell is a boolean."""
+    numbers = (column.name for column in model_schema(model).columns if column.kind == "number")
+    return {name for name in numbers if isinstance(row[name], (bool, np.bool_))}
 
 
 def learnt_step(values: FloatArray) -> float | None:

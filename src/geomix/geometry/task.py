@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from geomix.arrays import BoolArray, FloatArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.explain.additive_form import Additive
 from geomix.geometry.constraints import Constraints
 from geomix.geometry.options import Options, column_options, undominated
@@ -32,9 +33,12 @@ FEW_PLANES = 4
 
 @dataclass(frozen=True, eq=False)
 class Task:
+    """row : encoded;  given : the same row as raw cells by column name"""
+
     model: GeometricMixture
     form: Additive | None
     row: FloatArray
+    given: dict[str, Any]
     free: Constraints
     norm: float
     sparse: int | str | None
@@ -139,8 +143,12 @@ class Task:
         """(n_columns,) cost of each column's change."""
         return self.free.change_costs(row[None, :], self.row)[0]
 
+    def counts(self, rows: FloatArray) -> IntArray:
+        """(n,) changed columns. A missing cell stays missing, which is no change."""
+        return np.asarray((self.free.change_costs(rows, self.row) > 0.0).sum(axis=1))
+
     def n_changes(self, row: FloatArray | None) -> int:
-        return 0 if row is None else int((self.distances_by_column(row) > 0.0).sum())
+        return 0 if row is None else int(self.counts(row[None, :])[0])
 
 
 def _has_no_step(x: float, low: float, high: float, step: float | None) -> bool:

@@ -24,7 +24,14 @@ from scipy.optimize import brentq
 
 from geomix.arrays import FloatArray
 from geomix.explain.additive_form import Additive, additive
-from geomix.explain.cells import column_place, encoded_row, model_schema
+from geomix.explain.cells import (
+    column_place,
+    encoded_row,
+    given_rows,
+    model_schema,
+    raw_row,
+    readable_twice,
+)
 from geomix.explain.shapes import NumberShape
 from geomix.model import GeometricMixture
 from geomix.table.printing import SmallTable, frame_of, html_of, plain
@@ -96,7 +103,9 @@ def thresholds(model: GeometricMixture, x: Any, column: Any) -> Thresholds:
     >>> len(thresholds(model, X[0], "x2").flips) >= 1
     True
     """
+    x = readable_twice(x)
     form, row = additive(model), encoded_row(model, x)
+    cells = given_rows(model, raw_row(model, x), row[None, :])[0]
     j = column_place(model, column)
     shape, labels = form.shapes[j], model.classes.tolist()
 
@@ -117,11 +126,8 @@ def thresholds(model: GeometricMixture, x: Any, column: Any) -> Thresholds:
         stretches = tuple(
             Stretch(None, None, level, answer(float(code))) for code, level in enumerate(levels)
         )
-    cell = None if np.isnan(row[j]) else row[j]
-    if cell is not None and not isinstance(shape, NumberShape):
-        known = model_schema(model).columns[j].level_names
-        cell = known[int(cell)] if 0 <= cell < len(known) else None
-    return Thresholds(model.columns[j], cell, answer(row[j]), stretches, flips, answer(np.nan))
+    name = model.columns[j]
+    return Thresholds(name, cells[name], answer(row[j]), stretches, flips, answer(np.nan))
 
 
 @dataclass(frozen=True, eq=False)

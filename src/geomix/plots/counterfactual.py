@@ -57,8 +57,6 @@ class CounterfactualDisplay:
         if found.after is None:
             raise ValueError(f"There is no way to draw: {found}")
         before, after = encoded_row(model, x), encoded_row(model, found.after)
-        # A level never seen has no cell of its own to come back from.
-        after = np.where([name in found.changes for name in model.columns], after, before)
         way = np.linspace(0.0, 1.0, STEPS)
         rows = before + way[:, None] * (after - before)
         is_category = model_schema(model).is_category
