@@ -406,3 +406,123 @@ def test_variances_add_up_over_blocks_and_leave_out_features_of_none():
     features, row = np.array([1, 3, 4, 7, 90]), np.array([[[10.0, 1.0, -1.0, 5.0, 5.0]]])
     np.testing.assert_allclose(found.variances(features, row), [[400.0 + 2.0 - 1.0 + 1.0]])
     assert found.variances(features[:0], row[:, :, :0]).tolist() == [[0.0]]
+
+
+def table_with_missing_cells_in_a_pair(n_rows=1500):
+    """A number and a category that decide together; either may be missing."""
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"size": rng.normal(size=n_rows), "kind": rng.choice(["a", "b"], n_rows)})
+    sign = np.where(X["kind"] == "a", 1.0, -1.0)
+    score = 3.0 * sign * np.sign(X["size"]) + sign + rng.logistic(size=n_rows)
+    X["size"] = X["size"].mask(rng.random(n_rows) < 0.2)
+    X["kind"] = X["kind"].mask(rng.random(n_rows) < 0.2)
+    return X, np.where(score > 0.0, "yes", "no")
+
+
+def whole_pair_at(pair, X):
+    """What an interaction adds to each row, (n,), for two classes; also where cells are missing."""
+    beside, below = (
+        pair.missing_second[0][:, None],
+        np.append(pair.missing_first, pair.missing_both),
+    )
+    table = np.vstack([np.hstack([pair.values[0], beside]), below])
+    edges, levels = (pair.x_edges, pair.y_edges), (pair.x_levels, pair.y_levels)
+    places = []
+    for name, cuts, names in zip(pair.columns, edges, levels, strict=True):
+        if names is not None:
+            places.append(pd.Index(names).get_indexer(X[name]))
+        else:
+            places.append(np.searchsorted(cuts[1:-1], X[name], "right"))
+            places[-1][X[name].isna()] = -1
+    return table[places[0], places[1]]
+
+
+def test_effects_add_up_for_rows_with_missing_and_unseen_cells_in_a_pair():
+    X, y = table_with_missing_cells_in_a_pair()
+    settings = {"lift": "spline", "n_planes": 1, "max_interactions": 1, "l2": 1e-3}
+    clf = GeometricMixtureClassifier(random_state=0, **settings).fit(X, y)
+    found = clf.effects(X)
+    (pair,) = found.interactions
+    rows = X.assign(kind=X["kind"].where(np.arange(len(X)) % 5 != 0, "never seen"))
+    rows = pd.concat([X, rows], ignore_index=True)
+    absent, unseen = rows.isna(), rows["kind"] == "never seen"
+    assert (absent["size"] & absent["kind"]).any()
+    assert (absent["size"] & ~absent["kind"]).any()
+    kind = value_at(found["kind"], rows["kind"].mask(unseen, "a").to_numpy())[:, 0]
+    total = found.intercept[0] + value_at(found["size"], rows["size"].to_numpy())[:, 0]
+    total = total + np.where(unseen, 0.0, kind) + whole_pair_at(pair, rows)
+    np.testing.assert_allclose(total, clf.decision_function(rows), atol=1e-9)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_partial_dependences_have_no_interaction_of_missing_cells(xor):
+    clf, X = xor
+    assert clf.effects(X).interactions[0].missing_first is None
+
+
+def test_curves_of_a_spline_are_zero_on_average_over_the_present_cells():
+    X, y = mixed_table()
+    clf = GeometricMixtureClassifier(random_state=0, **SPLINE).fit(X, y)
+    wave = clf.effects(X)["wave"]
+    present = X["wave"].dropna().to_numpy()
+    assert wave.missing is not None
+    assert np.abs(value_at(wave, present).mean()) < 1e-4
+
+
+# --- a category without any cell in training ---
+
+EMPTY = {
+    "text": lambda n: pd.Series([None] * n, dtype="str"),
+    "category": lambda n: pd.Series([None] * n, dtype="category"),
+    "numbers named as a category": lambda n: pd.Series(np.full(n, np.nan)),
+}
+SOME_SETTINGS = {
+    "fast": {"preset": "fast"},
+    "linear": {"lift": "linear", "n_planes": 1},
+    "linear, two planes": {"lift": "linear", "n_planes": 2},
+    "spline": {"lift": "spline", "n_planes": 1},
+    "spline, two planes": {"lift": "spline", "n_planes": 2},
+    "fourier": {"lift": "fourier", "n_planes": 2},
+}
+
+
+def with_an_empty_column(kind, n_rows=120):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"empty": EMPTY[kind](n_rows), "b": rng.normal(size=n_rows)})
+    X["c"] = rng.normal(size=n_rows)
+    return X, np.digitize(X["b"] + X["c"] * X["b"], [-0.5, 0.5])
+
+
+@pytest.mark.filterwarnings("ignore:Training stopped")
+@pytest.mark.parametrize("settings", SOME_SETTINGS.values(), ids=SOME_SETTINGS)
+@pytest.mark.parametrize("kind", EMPTY)
+def test_a_category_without_any_cell_is_left_out_and_the_rest_explained(kind, settings, tmp_path):
+    X, y = with_an_empty_column(kind)
+    clf = GeometricMixtureClassifier(
+        random_state=0, categorical_features=["empty"], max_iter=30, **settings
+    )
+    with pytest.warns(UserWarning, match="'empty' is 100 % missing and is dropped"):
+        model = clf.fit(X, y).model_
+    told = model.explain_global(X, y)
+    assert "empty" not in {one.column for card in told.cards for one in card.columns}
+    assert not any(model.explain_local(X[:5]).contributions[:, 0])
+    found = model.effects(X)
+    assert found["empty"].size == 0.0
+    assert not any("empty" in one.columns for one in found.interactions)
+    assert found["empty"].to_dict()["levels"] in ((), [])
+    model.compare(X, X[::-1])
+    model.report(X, y, tmp_path / "report.html", n_rows=4, n_counterfactuals=0)
+    if model.lift.is_additive:
+        assert not model.effects()["empty"].values.size
+        assert "GMX007" in {one.code for one in told.findings}
+
+
+def test_a_level_in_a_column_that_was_empty_in_training_changes_nothing():
+    X, y = with_an_empty_column("text")
+    settings = {"lift": "spline", "n_planes": 1, "max_iter": 30, "random_state": 0}
+    with pytest.warns(UserWarning, match="100 % missing"):
+        model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    filled = X.assign(empty="new")
+    np.testing.assert_array_equal(
+        model.explain_local(filled).contributions, model.explain_local(X).contributions
+    )

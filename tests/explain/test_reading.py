@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kernels import fast_with_numpy
+from pair_models import paired
 from places import ROOT
 from reading_models import ADDITIVE, FOURIER, SETTINGS, fitted, mixed_table
 from scipy.sparse import csr_matrix
@@ -400,6 +401,63 @@ def test_an_idle_plane_a_twin_and_an_unused_column_are_found_and_can_be_silenced
     assert weak.explain_global(X, y, ignore=("GMX001",)).findings == ()
     with pytest.raises(ValueError, match="GMX999"):
         weak.explain_global(ignore=["GMX999"])
+
+
+def table_of_missing_cells(n_rows=600):
+    """The second column says nothing but whether it is missing, which decides."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=n_rows), np.ones(n_rows)])
+    X[rng.random(n_rows) < 0.4, 1] = np.nan
+    score = X[:, 0] + 3.0 * np.isnan(X[:, 1]) + 0.5 * rng.normal(size=n_rows)
+    return X, (score > 1.5).astype(int)
+
+
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+def test_a_column_that_decides_by_its_missing_cells_alone_is_used_and_on_the_cards(lift):
+    X, y = table_of_missing_cells()
+    model = GeometricMixtureClassifier(lift=lift, n_planes=1, random_state=0).fit(X, y).model_
+    assert "GMX007" not in {one.code for one in model.explain_global(X, y).findings}
+    for card in model.explain_global().cards:
+        assert "x1" in {one.column for one in card.columns}
+
+
+def test_a_column_that_acts_in_a_pair_alone_is_used():
+    model, _, _ = paired("numbers")
+    parts = [(part, steps) for part, steps in model.lift.by_part() if len(part.columns) == 2]
+    pair, steps = parts[0]
+    weights = np.zeros_like(model.planes.weights)
+    weights[:, steps] = model.planes.weights[:, steps]
+    bare = replace(model, planes=replace(model.planes, weights=weights))
+    (found,) = [one for one in bare.explain_global().findings if one.code == "GMX007"]
+    unused = [name for j, name in enumerate(model.columns) if j not in pair.columns]
+    assert len(unused) == 2
+    assert found.about == ", ".join(unused)
+
+
+def test_a_plane_of_a_rare_class_is_not_idle_for_want_of_labels():
+    """Either plane of the rare class answers 0.4 % of all rows, and half of those of its class."""
+    rng = np.random.default_rng(0)
+    far = [0.3 * rng.normal(size=(40, 2)) + [side, 0.0] for side in (7.0, -7.0)]
+    X = np.concatenate([rng.normal(size=(10_000, 2)), *far])
+    y = np.repeat([0, 1], [10_000, 80])
+    settings = {"lift": "linear", "n_planes": {0: 1, 1: 2}, "random_state": 0}
+    model = GeometricMixtureClassifier(**settings).fit(X, y).model_
+    assert [card.n_rows for card in model.explain_global(X).cards] == [10_000, 40, 40]
+    assert model.explain_global(X, y).findings == ()
+    assert model.explain_global(X).findings == ()
+
+
+def test_an_idle_plane_is_found_without_labels_among_the_rows_of_its_answer():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    idle = _three_planes([2.0, 1.0])
+    planes = Planes(idle.planes.weights, np.array([0.0, -50.0, 0.0]), idle.planes.class_start)
+    weak = replace(idle, planes=planes)
+    (found,) = weak.explain_global(X).findings
+    assert found.code == "GMX001"
+    assert "0.00% of the rows predicted as its class" in found.message
+    few = X[X[:, 0] > 0.5][:9]
+    assert weak.explain_global(few, ignore=("GMX006",)).findings == ()
 
 
 def test_wrong_labels_make_an_impure_miscalibrated_plane_and_a_missing_class():

@@ -115,6 +115,47 @@ def test_all_levels_can_be_drawn(two_classes):
     assert len(every.panels_[0].get_yticks()) == 20
 
 
+@pytest.fixture(scope="module")
+def missing_cells_decide():
+    rng = np.random.default_rng(0)
+    z = np.where(rng.random(600) < 0.3, np.nan, rng.normal(size=600))
+    X = pd.DataFrame({"a": rng.normal(size=600), "z": z, "c": rng.choice([None, "p", "q"], 600)})
+    score = X["a"] + 4.0 * X["z"].isna() + 3.0 * X["c"].isna() + 0.5 * rng.normal(size=600)
+    settings = {"lift": "spline", "n_planes": 1, "max_interactions": 0, "random_state": 0}
+    return GeometricMixtureClassifier(**settings).fit(X, score > 2.0), X
+
+
+@pytest.mark.parametrize("share_scale", [False, True])
+def test_the_effect_of_missing_cells_is_inside_its_panel(missing_cells_decide, share_scale):
+    clf, X = missing_cells_decide
+    display = EffectDisplay.from_estimator(clf, X, columns=["z", "c"]).plot(share_scale=share_scale)
+    number, category = display.panels_
+    for one, (low, high) in (
+        (display.effects["z"], number.get_ylim()),
+        (display.effects["c"], category.get_xlim()),
+    ):
+        assert one.missing[0] > one.values.max()
+        assert low < one.missing[0] < high
+    assert number.get_ylim()[1] > display.effects["z"].missing_upper[0]
+
+
+def test_a_missing_cell_is_no_level_when_levels_not_shown_are_counted(missing_cells_decide):
+    clf, X = missing_cells_decide
+    display = EffectDisplay.from_estimator(clf, X, columns="c")
+    assert "c" in texts(display.plot())
+    assert "c (1 rarer levels not shown)" in texts(display.plot(n_levels=1))
+
+
+def test_a_category_without_levels_is_an_empty_panel(missing_cells_decide):
+    _, X = missing_cells_decide
+    X = X[["a"]].assign(c=pd.Series([None] * len(X), dtype="str"))
+    clf = GeometricMixtureClassifier(lift="spline", n_planes=1, random_state=0, max_iter=20)
+    with pytest.warns(UserWarning, match="100 % missing"):
+        clf.fit(X, X["a"] > 0.0)
+    draws(EffectDisplay.from_estimator(clf, X).plot())
+    draws(EffectDisplay.from_estimator(clf, X, columns="c").plot(share_scale=True))
+
+
 def test_a_skewed_column_is_drawn_on_a_logarithmic_scale(two_classes):
     clf, X = two_classes
     display = EffectDisplay.from_estimator(clf, X, columns=["gain", "$age$ (_years)"]).plot()

@@ -370,6 +370,15 @@ def test_the_summary_counts_the_pairs_of_columns():
     assert "a table for" not in report_html(model, X, y, n_rows=0)
 
 
+def test_only_scores_that_are_sums_over_columns_are_called_so():
+    told = "its score is a sum over the columns"
+    model, X, y = fitted("mixed fourier")
+    html = report_html(model, X, y, n_rows=0)
+    assert "Each class has one plane" in html
+    assert told not in html
+    assert told in report_html(*fitted("spline"), n_rows=0)
+
+
 def test_a_wide_table_does_not_fill_the_page_with_names(rng):
     X = rng.normal(size=(80, 60))
     settings = {"lift": "spline", "n_planes": 1, "l2": 0.1, "random_state": 0}

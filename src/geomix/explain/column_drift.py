@@ -7,7 +7,8 @@ lie between 0 and 1. A class's mean score is a sum over columns (``explain/contr
     mean s_c / T = bias + pooling + sum_j  mean of  sum_p A_cp f_pj(x_j) / T,
 
 so its change from one table to another is a sum over columns too. With one plane per class this is
-exact. Differences are taken less their mean over the classes, which changes no probability.
+exact. Differences are taken less their mean over the classes, which changes no probability; the
+effect reported is that against the mean of the other classes.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def _caused(model: GeometricMixture, effects: FloatArray, j: int) -> dict[str, A
     total = float(np.abs(effects).sum())
     labels = model.classes.tolist()
     code = 1 if len(labels) == 2 else int(np.abs(effects[:, j]).argmax())
-    factor = 2.0 if len(labels) == 2 else 1.0  # log-odds: the other class changes by as much
+    # Less the mean of all classes, a change is (C - 1) / C of that less the mean of the others.
+    factor = len(labels) / (len(labels) - 1.0)
     share = float(np.abs(effects[:, j]).sum()) / total if total > 0.0 else 0.0
     return {"label": labels[code], "effect": factor * float(effects[code, j]), "share": share}
 

@@ -17,8 +17,9 @@ of c, - A_r / T on those of r and 0 elsewhere,
              contribution of column j        bias              pooling
 
 exactly: nothing is sampled and the parts add up to the margin. Shapes are zero on average over the
-training rows, so a contribution is the change of the margin against an average cell. The bias is
-the margin of an average row. Pooling is the gain of several planes over their weighted mean.
+training rows; that of a number under a spline lift is so over its present cells. So a contribution
+is the change of the margin against an average cell, and the bias is the margin of a row of such
+cells. Pooling is the gain of several planes over their weighted mean.
 Fourier planes are not such sums: ``tangent`` below and ``explain/shapley.py`` approximate them.
 """
 

@@ -85,6 +85,12 @@ class Interaction:
     shares : (K, L) share of the training rows in each cell, or None
     strength : root mean square of ``values``, in log-odds
     h : Friedman's H, the share of the two columns' joint effect that is interaction (0 to 1)
+    missing_first : (n_curves, L) in log-odds, where the cell of the first column is missing or has
+        a level that training never saw;  missing_second : (n_curves, K), that of the second one
+    missing_both : (n_curves,)
+
+    The three of missing cells are those of a model's own tables, and None otherwise. They are not
+    zero on average: with them, effects and interactions add up for every row.
     """
 
     columns: tuple[str, str]
@@ -96,6 +102,9 @@ class Interaction:
     strength: float
     h: float
     shares: FloatArray | None = None
+    missing_first: FloatArray | None = None
+    missing_second: FloatArray | None = None
+    missing_both: FloatArray | None = None
 
     @property
     def name(self) -> str:

@@ -175,6 +175,8 @@ class Reader:
 
     def _values(self, column: int, cells: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """(n_cells, n_curves) effects, and the mean responsibilities of the planes there."""
+        if not len(cells):  # training had no cell of this category
+            return np.empty((0, len(self.labels))), None
         if self.method == AVERAGE:
             found = partial_dependence(
                 self.model, self.form, self.background, [column], cells[:, None]

@@ -6,7 +6,10 @@ With two classes there is one curve, the log-odds log(p_second / p_first). With 
 for each class c: log p_c less the mean of the classes' log p. If each class has one plane, the sum
 above is exact. If a class has several, an effect is a partial dependence, which is a mean over
 responsibilities (``explain/partial_dependence.py``), and ``planes_low`` and ``planes_high`` show
-how far single planes differ. Every effect is zero on average over the training rows.
+how far single planes differ. An effect is zero on average over the training rows. Two cases of an
+exact effect differ: the curve of a number under a spline lift is zero on average over its present
+cells, and with pairs the average is only nearly zero. A missing cell has an effect of its own; in a
+pair it counts in the interaction too (``Interaction.missing_first``).
 
 Bands come from a Laplace approximation (``explain/effect_bands.py``). They need rows, as densities
 and importances do; a model stores none.

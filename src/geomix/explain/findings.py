@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from geomix.arrays import FloatArray
-from geomix.explain.additive_form import additive
+from geomix.explain.additive_form import Additive, additive
 from geomix.explain.plane_cards import AnsweredRows, PlaneCard
 from geomix.model import GeometricMixture
 from geomix.table.printing import plain
@@ -35,6 +35,7 @@ MISCALIBRATED = 0.1  # difference of confidence and purity that matters in pract
 ERRORS_BEYOND_SHARE = 2.0  # a plane's share of the errors relative to its share of the rows
 FEWEST_ROWS = 10  # below this, shares are too uncertain to report
 SIGNIFICANT = 3.0  # standard errors by which a share must be off
+NO_EFFECT = 1e-9  # a column or a pair that changes scores by less does not count
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def find(
         raise ValueError(f"Got ignore={sorted(unknown)!r}; expected some of {list(CODES)}.")
     found = [*_duplicates(model, cards), *_unused_columns(model)]
     if rows is not None:
-        found += [*_idle(model, cards), *_impure(cards), *_miscalibrated(cards)]
+        found += [*_idle(model, cards, rows), *_impure(cards), *_miscalibrated(cards)]
         found += [*_errors(cards, rows), *_never_predicted(model, rows)]
     kept = [one for one in found if one.code not in ignored]
     return tuple(sorted(kept, key=lambda one: one.code))
@@ -81,16 +82,30 @@ def _remedy(model: GeometricMixture, edit: str) -> str:
     return f"Use {edit}, or fit with fewer planes (n_planes)."
 
 
-def _idle(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator[Finding]:
+def _idle(
+    model: GeometricMixture, cards: Sequence[PlaneCard], rows: AnsweredRows
+) -> Iterator[Finding]:
     several = dict(zip(model.classes.tolist(), model.planes.per_class, strict=True))
+    answered = np.bincount(rows.predicted, minlength=len(model.classes)).tolist()
+    answered_as = dict(zip(model.classes.tolist(), answered, strict=True))
     for card in cards:
-        share = card.usage if card.own_usage is None else card.own_usage
+        share, of = card.own_usage, "its class's rows"
+        if share is None:
+            share = _answered_share(card, answered_as[card.label])
+            of = "the rows predicted as its class"
         if several[card.label] > model.planes.n_members and share is not None and share < IDLE:
             text = (
-                f"Plane {card.name} is the strongest on {share:.2%} of its class's rows: it is "
+                f"Plane {card.name} is the strongest on {share:.2%} of {of}: it is "
                 f"idle. {_remedy(model, f'model.without_plane({card.label!r}, {card.plane})')}"
             )
             yield Finding("GMX001", card.name, text)
+
+
+def _answered_share(card: PlaneCard, n_answered: int) -> float | None:
+    """Share of the rows predicted as the plane's class that it answers; None of few rows."""
+    if card.n_rows is None or n_answered < FEWEST_ROWS:
+        return None
+    return card.n_rows / n_answered
 
 
 def _duplicates(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator[Finding]:
@@ -185,9 +200,23 @@ def _never_predicted(model: GeometricMixture, rows: AnsweredRows) -> Iterator[Fi
 def _unused_columns(model: GeometricMixture) -> Iterator[Finding]:
     if not model.lift.is_additive:
         return
-    shapes = additive(model).centred().shapes
-    unused = [shape.name for shape in shapes if shape.spread.max(initial=0.0) < 1e-9]
+    form = additive(model).centred()
+    paired = _paired_columns(form)
+    unused = [
+        shape.name
+        for shape in form.shapes
+        if shape.column not in paired and shape.spread.max(initial=0.0) < NO_EFFECT
+    ]
     if unused:
         some = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
         text = f"{len(unused)} columns change no plane's score: {some}."
         yield Finding("GMX007", some, text)
+
+
+def _paired_columns(form: Additive) -> set[int]:
+    """Columns that change a score together with another one."""
+    found: set[int] = set()
+    for pair in form.pairs:
+        if np.abs(pair.values).max(initial=0.0) >= NO_EFFECT:
+            found.update(pair.columns)
+    return found

@@ -1,9 +1,10 @@
 """Interactions: which columns act together, and how.
 
 If each class has one plane, the model's pairs of columns are all its interactions, and their tables
-(``explain/pair_tables.py``) are exact. Otherwise, soft-ORs of several planes let all columns
-interact. Then the partial dependence of two columns on a grid, less its means along both sides, is
-their interaction, with the shares a_s, b_t of the rows in the cells of either column:
+(``explain/pair_tables.py``) are exact, also for rows with missing cells. Strength and H are those
+of the cells that are present. Otherwise, soft-ORs of several planes let all columns interact. Then
+the partial dependence of two columns on a grid, less its means along both sides, is their
+interaction, with the shares a_s, b_t of the rows in the cells of either column:
 
     F(s, t)   = partial dependence, less its mean
     I(s, t)   = F(s, t) - sum_t b_t F(s, t) - sum_s a_s F(s, t)
@@ -15,6 +16,7 @@ The background rows are evenly spaced among the rows given, so nothing is random
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -50,10 +52,10 @@ def interactions(reader: Reader, most: int, importances: FloatArray) -> tuple[In
 
 
 def _of_table(reader: Reader, term: PairTerm) -> Interaction:
-    """The pure table of a pair, without its cells for missing values."""
+    """The pure table of a pair; its last row and column are those of missing cells."""
     assert reader.form is not None
-    grid = term.values.reshape(*term.shape, -1)[:-1, :-1]
-    values = _curves(reader, reader.class_means(grid.reshape(-1, grid.shape[2])), grid.shape[:2])
+    table = _curves(reader, reader.class_means(term.values), term.shape)
+    values = table[:, :-1, :-1]
     joint = cell_shares(term.part)
     a, b = joint.sum(axis=1), joint.sum(axis=0)
     first, second = (
@@ -62,7 +64,13 @@ def _of_table(reader: Reader, term: PairTerm) -> Interaction:
     whole = values + first[:, :, None] + second[:, None, :]
     strength, h = _measures(values, whole, a, b)
     sides = [_side(reader, j, cut) for j, cut in zip(term.columns, term.cuts, strict=True)]
-    return _interaction(reader, term.columns, sides, values, strength, h, joint)
+    found = _interaction(reader, term.columns, sides, values, strength, h, joint)
+    return replace(
+        found,
+        missing_first=table[:, -1, :-1],
+        missing_second=table[:, :-1, -1],
+        missing_both=table[:, -1, -1],
+    )
 
 
 def _cell_effects(reader: Reader, column: int, cuts: FloatArray | None) -> FloatArray:
@@ -80,7 +88,7 @@ def _cell_effects(reader: Reader, column: int, cuts: FloatArray | None) -> Float
 
 def _of_partial_dependence(reader: Reader, importances: FloatArray) -> list[Interaction]:
     strongest = np.sort(np.argsort(-importances, kind="stable")[:MOST_COLUMNS])
-    grids = {int(j): _cells(reader, int(j)) for j in strongest}
+    grids = {int(j): _cells(reader, int(j)) for j in strongest if _has_cells(reader, int(j))}
     pairs = list(combinations(grids, 2))
     if not pairs:
         return []
@@ -156,6 +164,12 @@ def _edges(reader: Reader, column: int, cuts: FloatArray) -> FloatArray:
     low = low if low < inside[0] else inside[0] - step
     high = high if high > inside[-1] else inside[-1] + step
     return np.concatenate([[low], cuts, [high]])
+
+
+def _has_cells(reader: Reader, column: int) -> bool:
+    """Whether a column can be set: not a category of which training had no cell."""
+    schema = model_schema(reader.model).columns[column]
+    return schema.kind != "category" or schema.n_levels > 0
 
 
 def _cells(reader: Reader, column: int) -> tuple[FloatArray, FloatArray, Side]:

@@ -8,6 +8,10 @@ of the training rows in the cells of either column,
 
 ``pure`` moves the first three parts into the columns' shapes and the bias. The scores stay as they
 are. The interaction is zero on average along each row and each column of the table.
+
+g is zero where a cell is missing or has a level that training never saw. Such a cell has no share
+of the rows, and its column's shape stays as it is. What the other parts add there, the interaction
+takes off again in its last row and its last column, which are not zero on average.
 """
 
 from __future__ import annotations
@@ -62,7 +66,8 @@ def _with_pure_pair(form: Additive, at: int) -> Additive:
     mean = np.einsum("s,t,stp->p", a, b, grid)
     along = [np.einsum("t,stp->sp", b, grid) - mean, np.einsum("s,stp->tp", a, grid) - mean]
     for side in along:
-        side[-1] = 0.0  # a missing cell has no part of its own
+        # The shape of a level never seen adds nothing, and it shares this row with missing cells.
+        side[-1] = 0.0
     rest = grid - along[0][:, None] - along[1][None, :] - mean
     pairs = list(form.pairs)
     pairs[at] = replace(term, values=rest.reshape(term.values.shape))

@@ -35,8 +35,9 @@ class ColumnStrength:
     """How strongly a column changes a plane's score.
 
     strength : with rows, the standard deviation over them of what the column adds; without,
-        half its range, or the rise of a straight line over one standard deviation. For a Fourier
-        model, the mean absolute gradient per standard deviation, an approximation
+        half its range, a missing cell included, or the rise of a straight line over one standard
+        deviation. For a Fourier model, the mean absolute gradient per standard deviation, an
+        approximation
     direction : "rises", "falls" or "bends"; of a category "from a to b", lowest to highest level
     """
 
@@ -212,7 +213,9 @@ def _deviations(F: FloatArray) -> FloatArray:
 def _directions(form: Additive) -> list[list[str]]:
     by_column = []
     for shape in form.shapes:
-        if isinstance(shape, LevelShape):
+        if isinstance(shape, LevelShape) and not shape.levels:
+            by_column.append(["bends"] * len(shape.values))
+        elif isinstance(shape, LevelShape):
             ends = zip(shape.values.argmin(axis=1), shape.values.argmax(axis=1), strict=True)
             by_column.append([f"from {shape.levels[a]} to {shape.levels[b]}" for a, b in ends])
         else:

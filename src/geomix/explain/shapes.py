@@ -28,6 +28,11 @@ def sums_by_place(
     return sums
 
 
+def _half_range(values: FloatArray, missing: FloatArray) -> FloatArray:
+    """(P,) half the range of values (P, K) and missing cells (P,)."""
+    return np.asarray(np.ptp(np.column_stack([values, missing]), axis=1) / 2.0)
+
+
 @dataclass(frozen=True, eq=False)
 class NumberShape:
     """A number: piecewise linear through (knots, values), with its own slopes outside.
@@ -89,8 +94,9 @@ class NumberShape:
 
     @property
     def spread(self) -> FloatArray:
-        """(P,) half the range of a curve, or the rise of a straight line over one deviation."""
-        half = np.ptp(self.values, axis=1) / 2.0
+        """(P,) half the range of a curve and the missing cell, or the rise of a straight line
+        over one deviation."""
+        half = _half_range(self.values, self.missing)
         return np.maximum(half, np.abs(self.outer).max(axis=1) * self.scale)
 
     @property
@@ -122,7 +128,10 @@ class NumberShape:
 
 @dataclass(frozen=True, eq=False)
 class LevelShape:
-    """A category: a value for each level, (P, L), and for missing, (P,); unknown adds nothing."""
+    """A category: a value for each level, (P, L), and for missing, (P,); unknown adds nothing.
+
+    A column without any cell in training has no levels.
+    """
 
     column: int
     name: str
@@ -135,21 +144,23 @@ class LevelShape:
     def __call__(self, x: FloatArray) -> FloatArray:
         """(n,) codes -> (n, P)."""
         known = (x >= 0.0) & (x < len(self.levels))
-        out = self.values.T[np.where(known, x, 0).astype(np.intp)] * known[:, None]
+        out = np.zeros((len(x), len(self.values)))
+        out[known] = self.values.T[x[known].astype(np.intp)]
         out[np.isnan(x)] = self.missing
         return out
 
     def weighted_sums(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """(P,) sums over cells of weights * self(x), for weights (n, P)."""
         known = (x >= 0.0) & (x < len(self.levels))
-        codes = np.where(known, x, 0).astype(np.intp)
-        by_level = sums_by_place(codes, known.astype(np.float64), weights, len(self.levels))
+        codes = x[known].astype(np.intp)
+        by_level = sums_by_place(codes, np.ones(len(codes)), weights[known], len(self.levels))
         total = np.einsum("lp,pl->p", by_level, self.values)
         return np.asarray(total + weights[np.isnan(x)].sum(axis=0) * self.missing)
 
     @property
     def spread(self) -> FloatArray:
-        return np.ptp(self.values, axis=1) / 2.0
+        """(P,) half the range of the levels and the missing cell."""
+        return _half_range(self.values, self.missing)
 
     @property
     def direction(self) -> IntArray:

@@ -138,7 +138,7 @@ class EffectDisplay:
     ) -> None:
         look.quiet_frame(ax)
         ax.tick_params(labelsize=7)
-        hidden = 0 if order is None or one.levels is None else len(one.levels) - len(order)
+        hidden = 0 if order is None or one.levels is None else _n_hidden(one.levels, order)
         rest = f" ({hidden} rarer levels not shown)" if hidden else ""
         look.panel_title(ax, one.column + rest)
         if one.levels is not None and order is not None:
@@ -208,7 +208,7 @@ class EffectDisplay:
 
 def _curves(found: Effects, columns: Iterable[str], labels: Any) -> tuple[int, ...]:
     if labels is None:
-        sizes = sum(np.ptp(found[column].values, axis=1) for column in columns)
+        sizes = sum(_ranges(found[column]) for column in columns)
         order = np.argsort(-np.asarray(sizes), kind="stable")[:MOST_CURVES]
         return tuple(sorted(order.tolist()))
     given = [labels] if isinstance(labels, str) or not isinstance(labels, Iterable) else [*labels]
@@ -243,21 +243,38 @@ def _levels_shown(one: Effect, most: int | None) -> IntArray | None:
     if one.missing is not None:
         values = np.column_stack([values, one.missing])
         kept = np.append(kept, len(one.levels))
-    key = values[0] if len(values) == 1 else values[np.abs(values).max(axis=1).argmax()]
+    sizes = np.abs(values).max(axis=1, initial=0.0)
+    key = values[sizes.argmax()]
     return np.asarray(kept[np.argsort(-key[kept], kind="stable")])
 
 
+def _n_hidden(levels: tuple[str, ...], order: IntArray) -> int:
+    """How many levels are not drawn; the missing cell, behind the last level, is none of them."""
+    return len(levels) - int((order < len(levels)).sum())
+
+
+def _ranges(one: Effect) -> FloatArray:
+    """(n_curves,) from the least to the largest effect, a missing cell included."""
+    values = _with_missing(one.values, one.missing)
+    assert values is not None
+    return np.asarray(np.ptp(values, axis=1)) if values.size else np.zeros(len(values))
+
+
 def _limits(shown: list[Effect], curves: tuple[int, ...]) -> tuple[float, float]:
-    """A scale for the curves, and for as much of their bands as leaves the curves readable."""
+    """A scale for the curves and missing cells, and for as much of their bands as leaves the
+    curves readable."""
     low, high = 0.0, 0.0
     for one in shown:
-        values = one.values[list(curves)]
+        values, lower, upper = (_with_missing(*pair) for pair in _drawn(one))
+        if values is None or not values.size:  # a column without any cell has no levels
+            continue
+        values = values[list(curves)]
         least, most = float(values.min()), float(values.max())
         reach = max(BAND_REACH * max(most - least, 1e-6) / 2.0, 1e-6)
         middle = (least + most) / 2.0
-        if one.lower is not None and one.upper is not None:
-            least = max(float(one.lower[list(curves)].min()), min(middle - reach, least))
-            most = min(float(one.upper[list(curves)].max()), max(middle + reach, most))
+        if lower is not None and upper is not None:
+            least = max(float(lower[list(curves)].min()), min(middle - reach, least))
+            most = min(float(upper[list(curves)].max()), max(middle + reach, most))
         low, high = min(low, least), max(high, most)
     room = 0.06 * max(high - low, 1e-6)
     return low - room, high + room
@@ -295,7 +312,7 @@ def _draw_shares(
     if one.shares is None:
         return
     shares = np.append(one.shares, one.missing_share or 0.0)[order]
-    widths = shares / max(float(shares.max()), 1e-300) * 0.2 * (limits[1] - limits[0])
+    widths = shares / max(float(shares.max(initial=0.0)), 1e-300) * 0.2 * (limits[1] - limits[0])
     ax.barh(places, widths, 0.82, left=limits[0], color=look.BARS, zorder=0)
 
 

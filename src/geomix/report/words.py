@@ -65,10 +65,10 @@ def _what_it_is(model: GeometricMixture) -> str:
     )
     parts = _parts(model)
     if (planes.planes_per_member == 1).all():
-        return (
-            f"{opening} Each class has one plane ({parts}){members}: its score "
-            "is a sum over the columns, which the pictures below show."
-        )
+        one_plane = f"{opening} Each class has one plane ({parts}){members}"
+        if not model.lift.is_additive:
+            return f"{one_plane}."
+        return f"{one_plane}: its score is a sum over the columns, which the pictures below show."
     return (
         f"{opening} Each class is a soft union of regions, one for each of its planes. There are "
         f"{planes.n_planes} planes: {parts}{members}."
