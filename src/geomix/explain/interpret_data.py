@@ -103,8 +103,9 @@ def _by_class(values: FloatArray) -> FloatArray:
 
 
 def _scores_range(found: Effects) -> tuple[float, float]:
-    least = min(float((one.values if one.lower is None else one.lower).min()) for one in found)
-    most = max(float((one.values if one.upper is None else one.upper).max()) for one in found)
+    drawn = [one for one in found if one.values.size]  # a category without any cell has no levels
+    least = min(float((one.values if one.lower is None else one.lower).min()) for one in drawn)
+    most = max(float((one.values if one.upper is None else one.upper).max()) for one in drawn)
     return least, most
 
 

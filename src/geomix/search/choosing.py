@@ -98,11 +98,6 @@ def _chosen(outcome: Outcome, folds: Folds, log: Log) -> Chosen:
     if settings.n_members == "auto" and n_members > 1:
         n_members = min(n_members, most_members(settings, cost))
         of_all = cost if n_members == 1 else 2.0 * n_members * cost
-    elif settings.n_members != "auto" and n_members < settings.n_members:
-        log.notes.append(
-            f"n_members={settings.n_members} had no effect: an ensemble is of spline planes, "
-            "without X_val."
-        )
     most = most_final_iterations(settings, folds, of_all)
     if n_iter is None and most < settings.max_iter:
         n_iter = most

@@ -142,6 +142,11 @@ def _train_members(
     models that are added to them."""
     final, settings = folds.final, folds.task.settings
     held_out = folds.members(chosen.n_members)
+    if not held_out and settings.n_members not in ("auto", 1):
+        log.notes.append(
+            f"n_members={settings.n_members} had no effect: an ensemble is of spline planes, "
+            "without X_val and with refit=True."
+        )
     known = final.pairs if chosen.candidate.n_pairs or needs_pairs else None
     parts = [
         Fold(final.preparation, train, known_pairs=known, is_final=True) for train, _ in held_out

@@ -166,15 +166,6 @@ class Settings:
         if self.preset != "accurate" and not is_auto(self.n_members) and self.n_members > 1:
             expected = f'"auto" or 1 with preset={self.preset!r}, or preset="accurate"'
             refuse("n_members", self.n_members, expected)
-        if not is_auto(self.n_members) and self.n_members > 1:
-            self._check_members()
-
-    def _check_members(self) -> None:
-        if "spline" not in self.lifts:
-            expected = f"'auto' or 1 with lift={self.lift!r}: an ensemble is of spline planes"
-            refuse("n_members", self.n_members, expected)
-        if not self.refit:
-            refuse("n_members", self.n_members, "'auto' or 1 with refit=False")
 
     def _check_monotone(self) -> None:
         for name, choices, remedy in (
