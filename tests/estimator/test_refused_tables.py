@@ -51,12 +51,13 @@ def test_sparse_columns_of_truth_values_are_numbers(table):
     assert np.array_equal(P, classifier(**LINEAR).fit(flags, y).predict_proba(flags))
 
 
-def test_validation_rows_come_in_the_form_of_the_training_rows(table):
+@pytest.mark.parametrize("settings", [LINEAR, CURVES], ids=["linear", "spline"])
+def test_sparse_validation_rows_are_those_of_the_dense_table(table, settings):
     X, y = table[0].to_numpy(), table[1]
-    with pytest.raises(TypeError, match="X_val is sparse and X is dense"):
-        classifier(**LINEAR).fit(X, y, X_val=csr_array(X), y_val=y)
-    with pytest.raises(TypeError, match="X_val is dense and X is sparse"):
-        classifier(**LINEAR).fit(csr_array(X), y, X_val=X, y_val=y)
+    dense, sparse = (
+        classifier(**settings).fit(X, y, X_val=rows, y_val=y) for rows in (X, csr_array(X))
+    )
+    assert np.array_equal(dense.predict_proba(X), sparse.predict_proba(X))
 
 
 def test_later_rows_of_a_model_of_dense_rows_are_dense(table):

@@ -99,9 +99,8 @@ def validation_rows(
     if X_val is None or y_val is None:
         one, other = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
         raise ValueError(f"{one} was given without {other}; pass both or neither.")
-    if is_sparse(X_val) != is_sparse(rows.X):
-        kinds = ("sparse", "dense") if is_sparse(X_val) else ("dense", "sparse")
-        raise TypeError("X_val is {} and X is {}; pass both in the same form.".format(*kinds))
+    if is_sparse(X_val) and not is_sparse(rows.X):
+        X_val = X_val.toarray()  # curves need dense rows, and those to learn from are
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     return _known_rows(estimator, schema, classes, "the labels of y", **given)
 
