@@ -37,3 +37,17 @@ def test_limits_beyond_the_data_leave_the_nearest_value_that_they_allow(
         nearest = np.copysign(np.ceil(abs(nearest)), nearest)
     assert found.after[column] == nearest
     assert model.predict(found.after)[0] == ("no" if nearest < 0.0 else "yes")
+
+
+@pytest.mark.parametrize("lift", ["spline", "linear"])
+@pytest.mark.parametrize("limits", [(1.0, np.inf), (-np.inf, -0.5), (0.2, 0.4)])
+def test_every_number_is_within_its_limits_where_the_rows_own_is_not(lift, limits, rng):
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=300) > 0.0
+    model = classifier(2, lift=lift, l2=1e-2, random_state=0).fit(X, y).model_
+    ranges = {"x0": limits, "x2": (-1.0, 1.0)}
+    answers = [model.counterfactual(row, ranges=ranges) for row in X[:20]]
+    found = [one.after for one in answers if one.status == "found"]
+    assert len(found) > 10
+    for column, (low, high) in ranges.items():
+        assert all(low <= row[column] <= high for row in found)

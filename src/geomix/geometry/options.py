@@ -88,7 +88,7 @@ def column_values(
         return np.array([x]), True
     assert isinstance(shape, NumberShape)
     step = free.steps[j]
-    low, high = _range(shape, x, free.low[j], free.high[j], free.scale[j])
+    low, high = _range(shape, x, free.low[j], free.high[j], free.scale[j], step)
     cuts = np.empty(0) if cells is None or cells.cuts is None else cells.cuts
     if step is None:
         points = _points(shape, x, low, high, most)
@@ -130,12 +130,14 @@ def _first(x: float, values: FloatArray) -> FloatArray:
 
 
 def _range(
-    shape: NumberShape, x: float, low: float, high: float, scale: float
+    shape: NumberShape, x: float, low: float, high: float, scale: float, step: float | None
 ) -> tuple[float, float]:
-    """Limits, or the ends of the curve, or REACH units along a straight line."""
+    """Limits, or the ends of the curve, or REACH units along a straight line. Of limits beyond
+    those the nearest value remains, or the nearest step."""
     reach = REACH * scale if shape.outer.any() else 0.0
     first, last = min(x, shape.knots[0]) - reach, max(x, shape.knots[-1]) + reach
-    return max(low, first), min(high, last)
+    more = step or 0.0  # at least one value of the grid
+    return max(low, min(first, high - more)), min(high, max(last, low + more))
 
 
 def _thinned(values: FloatArray, most: int) -> FloatArray:

@@ -72,7 +72,7 @@ def _cheaper_values(task: Task, row: FloatArray, j: int) -> FloatArray:
     if j in free.levels:
         values = np.array(free.levels[j])
     elif step is None:
-        values = np.array([x])
+        values = np.clip([x], free.low[j], free.high[j])  # its own one may be out of range
     else:
         last = round((row[j] - x) / step)
         count = min(abs(last), FINE_VALUES)
