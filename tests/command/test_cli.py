@@ -389,6 +389,11 @@ def test_names_of_the_recipe_are_parameters_as_all_others(trained, run, tmp_path
         ("[parameters]\nsharpness = 0", "Got sharpness=0"),
         ("tarqet = 'y'", "no option 'tarqet'; did you mean 'target'?"),
         ("seed = 'a'", "seed"),
+        ("seed = -1", "got seed = -1; expected a whole number from 0 to 4294967295"),
+        ("sett = 'lift=spline'", "no option 'sett'"),
+        ("set = 'lift=spline'", "no option 'set'; write parameters in the table [parameters]"),
+        ("config = 'a.toml'", "no option 'config'; a settings file cannot name another one"),
+        ("data = 'rows.csv'", "no option 'data'; name the files of rows on the command line"),
         ("drop = 3", "drop"),
         ("= 1", "Invalid"),
         ("parameters = 1", "[parameters] must be a table"),
@@ -403,6 +408,7 @@ def test_a_bad_recipe_is_bad_usage(trained, run, tmp_path, content, said):
     ran = run("fit", trained / "rows.csv", "--target", "kind", "--config", recipe, "-o", output)
     assert ran.code == 2
     assert said in ran.err
+    assert "did you mean 'set'" not in ran.err
     assert not output.exists()
 
 

@@ -117,6 +117,48 @@ def test_levels_keep_a_category_within_those_allowed(run, tmp_path, rng):
     assert run(*asked, "--levels", "colour").code == 2
 
 
+@pytest.mark.parametrize(
+    ("levels", "limits"),
+    [([1, 2, 3], "code=1,3"), ([0.5, 1.5, 2.5], "code=0.5,2.5"), ([True, False], "code=false")],
+)
+def test_levels_that_are_numbers_or_booleans_are_named_by_their_text(
+    run, tmp_path, rng, levels, limits
+):
+    cells = rng.choice(levels, 200)
+    X = pd.DataFrame({"code": pd.Categorical(cells), "x": rng.normal(size=200)})
+    y = np.where((cells == levels[1]) ^ (X["x"] > 1), "yes", "no")
+    clf = geomix.GeometricMixtureClassifier(1, lift="linear", l2=0.001, random_state=0)
+    clf.fit(X, y).model_.save(tmp_path / "m.geomix")
+    X.assign(x=0.0).iloc[:1].to_csv(tmp_path / "rows.csv", index=False)
+    asked = ["counterfactual", tmp_path / "m.geomix", tmp_path / "rows.csv", "--json"]
+    ran = run(*asked, "--levels", limits)
+    assert ran.code in (0, 1), ran.err
+    allowed = [level for level in levels if str(level).casefold() in limits]
+    assert len(allowed) == limits.count(",") + 1
+    row = pd.DataFrame({"code": X["code"].iloc[:1], "x": [0.0]})
+    found = geomix.load(tmp_path / "m.geomix").counterfactual(row, ranges={"code": allowed})
+    assert json.loads(ran.out) == json.loads(json.dumps(found.to_dict(), default=str))
+
+
+@pytest.mark.parametrize(
+    ("option", "limits", "said"),
+    [
+        ("--range", "soil=1:2", "'soil' is a category, which has no range; use --levels soil=A,B"),
+        ("--levels", "petal width=1,2", "holds numbers, which are no levels; use --range"),
+        ("--range", "petal width=nan:1", "expected COL=LOW:HIGH, two numbers"),
+        ("--range", "petal width=1:nan", "expected COL=LOW:HIGH, two numbers"),
+        ("--range", "petal=1:2", "Got the column 'petal'"),
+        ("--levels", "dirt=1,2", "Got the column 'dirt'"),
+        ("--levels", "soil=dust", "Got no known level in ranges of 'soil'"),
+    ],
+)
+def test_ranges_are_for_numbers_and_levels_for_categories(trained, run, option, limits, said):
+    ran = run("counterfactual", trained / "m.geomix", trained / "rows.csv", option, limits)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.out == ""
+
+
 # --- drift ---
 
 

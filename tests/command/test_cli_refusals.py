@@ -7,10 +7,12 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from cli_files import QUICK, csv_text, flowers, runner, written
 
 import geomix
+from geomix.command.options import check_writable
 from geomix.modelfile import atomic
 
 
@@ -65,6 +67,10 @@ BAD = {
     "NUL": (with_line(30, "1,2,u\0,yes\n"), "line 30: a NUL byte"),
     "Ctrl-Z": (GOOD + "\x1a", "line 82: a Ctrl-Z"),
     "repeated names": ("a,b,a,y\n1,2,3,p\n", "repeated names are ['a']"),
+    "unnamed columns": (
+        "a,b,y,,\n1,2,p,,\n3,4,q,,\n",
+        "line 1: columns 4, 5 have no name. Name them, or remove the delimiters",
+    ),
     "no header": ("1,2,3\n4,5,6\n", "use --no-header"),
     "unnamed column": (",a,y\n0,1,p\n1,2,q\n2,3,p\n", "--drop ''"),
     "unclosed quote": (with_line(40, '1,2,"u,yes\n'), "line 40: a quoted field has no closing"),
@@ -267,6 +273,68 @@ def test_unknown_levels_are_counted_or_refused(model, run, tmp_path):
     assert "line 3, column 'c': 'new' is not a level" in refused.err
 
 
+NEW_LEVELS = "a,b,c,y\n1,2,u,yes\n1,2,new,yes\n-1,0,v,no\n0,2,newer,no\n"
+READING = {
+    "predict": ["--unknown", "allow"],
+    "evaluate": ["--target", "y"],
+    "explain": ["--target", "y"],
+    "rules": ["--target", "y"],
+    "report": ["--target", "y"],
+    "drift": ["--reference", "rows.csv"],
+}
+
+
+@pytest.mark.parametrize("command", READING)
+def test_every_command_that_reads_rows_warns_of_unknown_levels(
+    model, run, tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path / "new.csv", NEW_LEVELS)
+    written(tmp_path / "rows.csv", GOOD)
+    output = ["-o", "out.html"] if command == "report" else []
+    asked = [command, model, path, *READING[command], *output]
+    ran = run(*asked)
+    assert ran.code in (0, 1), ran.err
+    said = f"Column 'c': 2 cells hold levels that are not in the training data ({path})"
+    assert ran.err.count(said) == 1
+    if output:
+        os.remove("out.html")
+    strict = run(*asked, "--strict")
+    assert strict.code == 6
+    assert said in strict.err
+    assert sorted(os.listdir()) == ["new.csv", "rows.csv"]
+
+
+@pytest.mark.parametrize("command", ["explain", "counterfactual"])
+def test_an_unknown_level_of_one_row_is_warned_of_and_those_of_others_are_not(
+    model, run, tmp_path, command
+):
+    path = written(tmp_path / "new.csv", NEW_LEVELS)
+    assert "level" not in run(command, model, path, "--row", 1).err
+    asked = [command, model, path, "--row", 2]
+    assert "Column 'c': 'new' is not a level of the training data" in run(*asked).err
+    assert run(*asked, "--strict").code == 6
+
+
+def test_a_strict_prediction_of_unknown_levels_leaves_no_file(model, run, tmp_path):
+    path = written(tmp_path / "new.csv", "a,b,c\n1,2,new\n,,\n")
+    for name in ("out.csv", "out.csv.gz", "out.parquet"):
+        assert run("predict", model, path, "-o", tmp_path / name, "--strict").code == 6
+    assert os.listdir(tmp_path) == ["new.csv"]
+    old = written(tmp_path / "old.csv", "as before")
+    assert run("predict", model, path, "-o", old, "--force", "--strict").code == 6
+    assert old.read_text() == "as before"
+
+
+def test_strict_columns_are_refused_even_if_they_would_be_kept(model, run, tmp_path):
+    path = written(tmp_path / "new.csv", "a,b,c,zz\n1,2,u,3\n")
+    kept = run("predict", model, path, "--keep")
+    assert (kept.code, kept.err) == (0, "")
+    refused = run("predict", model, path, "--keep", "--strict-columns")
+    assert refused.code == 3
+    assert "columns that the model does not use: 'zz'" in refused.err
+
+
 def test_no_rows_give_a_header(model, run, tmp_path):
     path = written(tmp_path / "new.csv", "a,b,c\n")
     ran = run("predict", model, path, "--proba")
@@ -336,6 +404,17 @@ def test_an_input_is_never_its_own_output(model, run, tmp_path):
         (["predict", "rows.csv", "rows.csv"], 4, "not a geomix model"),
         (["info", "nowhere"], 5, "No such file"),
         (["explain", "rows.csv", "--row", "0"], 2, "a row number from 1"),
+        (["fit", "rows.csv", "--target", "y", "-o", "m", "--weight", "y"], 2, "are one column"),
+        (["fit", "rows.csv", "--target", "y", "-o", "m", "--thousands", "1"], 2, "thousands='1'"),
+        (["fit", "rows.csv", "--target", "y", "-o", "m", "--decimal", "5"], 2, "decimal='5'"),
+        (["fit", "rows.csv", "--target", "y", "-o", "m", "--decimal", "e"], 2, "decimal='e'"),
+        (["fit", "rows.csv", "--target", "y", "-o", "m", "--decimal=-"], 2, "decimal='-'"),
+        (["fit", "rows.csv", "--target", "y", "-o", "m", "--encoding", "undefined"], 2, "encoding"),
+        (["evaluate", "m", "rows.csv", "--target", "y", "--weight", "y"], 2, "are one column"),
+        (["report", "m", "rows.csv", "--target", "y", "-o", "-"], 2, "-o must be a file"),
+        (["report", "m", "-", "--target", "y", "-o", "r", "--new", "-"], 2, "cannot be both"),
+        (["drift", "m", "-", "--reference", "-"], 2, "standard input cannot be both"),
+        (["explain", "m", "rows.csv", "--row", "1", "--target", "y"], 2, "no use with --row"),
         (["nonsense"], 2, "invalid choice"),
         ([], 2, "required"),
     ],
@@ -558,3 +637,162 @@ def test_thousands_separators_stand_between_groups_of_three(run, tmp_path):
         assert f"{odd!r} is not a number" in refused.err
         assert "groups of three digits" in refused.err
         assert run("fit", new, *given).code == 3, odd
+
+
+def test_a_header_of_numbers_is_read_if_the_model_knows_the_names(run, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)))
+    labelled = frame.assign(y=np.where(frame[0] > 0, "yes", "no"))
+    labelled.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    output = tmp_path / "m.geomix"
+    assert run("fit", tmp_path / "rows.csv", "--target", "y", "-o", output, *QUICK).code == 0
+    ran = run("predict", output, tmp_path / "new.csv")
+    assert ran.code == 0, ran.err
+    assert ran.out == run("predict", output, tmp_path / "rows.csv").out
+    for argv in (["explain", "--row", "1"], ["counterfactual"], ["rules"], ["drift"]):
+        path = tmp_path / "new.csv"
+        assert run(argv[0], output, path, *argv[1:]).code < 2, argv
+    frame.to_csv(tmp_path / "bare.csv", index=False, header=False)
+    ran = run("predict", output, tmp_path / "bare.csv")
+    assert ran.code == 3
+    assert "use --no-header" in ran.err
+
+
+ODD_WEIGHTS = {"": "missing", "nan": "missing", "-1": "negative (-1)", "inf": "infinite"}
+
+
+@pytest.mark.parametrize(("cell", "said"), ODD_WEIGHTS.items())
+def test_odd_weights_of_test_rows_are_refused_with_their_line(model, run, tmp_path, cell, said):
+    path = written(tmp_path / "test.csv", f"a,b,c,w,y\n1,2,u,1,yes\n1,2,u,{cell},yes\n")
+    for argv in (
+        ["evaluate", model, path, "--target", "y", "--weight", "w"],
+        ["fit", tmp_path / "rows.csv", "--target", "y", "--weight", "w", "--test", path,
+         "-o", tmp_path / "m.geomix", *QUICK],
+    ):  # fmt: skip
+        written(
+            tmp_path / "rows.csv",
+            csv_text(["a", "b", "c", "w", "y"], [[*r[:3], "2", r[3]] for r in ROWS]),
+        )
+        ran = run(*argv)
+        assert ran.code == 3, ran.err
+        assert f"{path}, line 3, column 'w': the " in ran.err
+        assert said in ran.err
+
+
+@pytest.mark.parametrize("how", ["--stream", "--no-stream"])
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        (None, 5, "No such file"),
+        ("", 3, "the file is empty"),
+        ("a,b,c,y\n", 3, "no rows"),
+        ("a,b,c,z\n1,2,u,yes\n", 3, "no column 'y', which the options name"),
+        ("a,c,y\n1,u,yes\n", 3, "no column 'b', which the model needs"),
+        ("a,b,c,y\n1,2,u,yes\n1,2,u,\n", 3, "line 3, column 'y': the label is missing"),
+        ("a,b,c,y\n1,2,u,yes\n1,2,u\n", 3, "line 3 has 3 fields"),
+    ],
+)
+def test_a_bad_file_of_test_rows_is_refused_before_training(
+    run, tmp_path, monkeypatch, how, content, code, said
+):
+    def trains(*args, **named):
+        raise AssertionError("the training has begun")
+
+    monkeypatch.setattr("geomix.GeometricMixtureClassifier.fit", trains)
+    monkeypatch.setattr("geomix.out_of_core.fit.fit_estimator", trains)
+    path, test = written(tmp_path / "rows.csv", GOOD), tmp_path / "test.csv"
+    if content is not None:
+        written(test, content)
+    output = tmp_path / "m.geomix"
+    ran = run("fit", path, "--target", "y", "--test", test, "-o", output, how, *QUICK)
+    assert ran.code == code, ran.err
+    assert f"error: {test}" in ran.err
+    assert said in ran.err
+    assert not output.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("command", ["fit", "report"])
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_what_cannot_be_replaced_is_refused_before_any_work(
+    model, run, tmp_path, monkeypatch, command, kind
+):
+    output = "/dev/null"
+    if kind == "pipe":
+        os.mkfifo(output := tmp_path / "pipe")
+
+    def works(*args, **named):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("geomix.GeometricMixtureClassifier.fit", works)
+    monkeypatch.setattr("geomix.report.report", works)
+    path = written(tmp_path / "rows.csv", GOOD)
+    first = [path] if command == "fit" else [model, path]
+    ran = run(command, *first, "--target", "y", "-o", output)
+    assert ran.code == 5
+    assert ran.err == f"error: {output}: Not a regular file\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_device_or_a_pipe_needs_no_folder_that_can_be_written(tmp_path, monkeypatch):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    can_write = {os.fsdecode(pipe)}
+    monkeypatch.setattr(os, "access", lambda path, mode: os.fsdecode(path) in can_write)
+    check_writable(pipe)
+    with pytest.raises(PermissionError):
+        check_writable(tmp_path / "rows.csv")
+    can_write.clear()
+    with pytest.raises(PermissionError):
+        check_writable(pipe)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "p.feather",
+        "p.arrow",
+        "p.json",
+        "p.JSONL",
+        "p.xlsx",
+        "p.csv.zst",
+        "p.csv.bz2",
+        "p.parquet.gz",
+    ],
+)
+def test_an_output_of_a_form_that_is_not_written_is_refused(model, run, tmp_path, name):
+    path = written(tmp_path / "new.csv", "a,b,c\n1,2,u\n")
+    ran = run("predict", model, path, "-o", tmp_path / name)
+    assert ran.code == 2
+    assert "is not written; expected .csv, .tsv (also with .gz) or .parquet" in ran.err
+    assert os.listdir(tmp_path) == ["new.csv"]
+
+
+def test_the_ending_of_the_file_and_no_folder_chooses_the_form(model, run, tmp_path):
+    path = written(tmp_path / "new.csv", "a,b,c\n1,2,u\n")
+    (folder := tmp_path / "a.tsv.d").mkdir()
+    for name, mark in (("p.csv.gz", ","), ("p.gz", ","), ("p.tsv.gz", "\t"), ("P.TSV.GZ", "\t")):
+        assert run("predict", model, path, "-o", folder / name).code == 0
+        header = gzip.decompress((folder / name).read_bytes()).decode().splitlines()[0]
+        assert header.split(mark) == ["prediction", "probability", "plane"]
+
+
+@pytest.mark.parametrize("how", ["--stream", "--no-stream"])
+@pytest.mark.parametrize("number", ["1e39", "-3.5e38"])
+def test_a_number_too_large_for_float32_is_refused_with_its_line(run, tmp_path, how, number):
+    path = written(tmp_path / "rows.csv", with_line(50, f"{number},2,u,yes\n"))
+    asked = ["fit", path, "--target", "y", "-o", tmp_path / "m.geomix", how, *QUICK]
+    ran = run(*asked, "--single")
+    assert ran.code == 3
+    said = f"{path}, line 50, column 'a': {float(number):g} is too large for float32; leave out"
+    assert said in ran.err
+    written(path, with_line(50, "3.4e38,2,u,yes\n"))
+    assert "too large" not in run(*asked, "--single").err
+
+
+@pytest.mark.parametrize("kept", ["prediction", "Plane", "p_yes", "twice"])
+def test_sql_with_two_columns_of_one_name_is_refused(model, run, kept):
+    asked = ["export", model, "--to", "sql", "--table", "t", "--keep", "twice"]
+    assert run(*asked).code == 0
+    ran = run(*asked, "--keep", kept)
+    assert ran.code == 2
+    assert f"two columns {kept!r}" in ran.err

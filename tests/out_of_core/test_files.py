@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from kernels import fast_with_numpy
@@ -172,6 +173,152 @@ def test_text_and_parquet_are_one_table_of_rows(frame, tmp_path):
     whole = fit_files(tmp_path / "whole.csv", "y", **SETTINGS)
     assert both.model_.schema == whole.model_.schema
     np.testing.assert_allclose(both.model_.planes.weights, whole.model_.planes.weights, atol=1e-6)
+
+
+# --- files that store types ---
+
+TYPED = {"parquet": pq.write_table, "feather": pa.feather.write_feather}
+LABELS = {
+    "booleans": np.array([False, True]),
+    "small integers": np.array([1, 3], dtype=np.int8),
+    "floats": np.array([1.0, 2.0]),
+    "text": np.array(["", "a"]),
+    "text of digits": np.array(["1", "2"]),
+}
+
+
+@pytest.fixture
+def typed():
+    """Rows with an empty text, on which the label depends, and a null."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"c": rng.choice(["", "a", "b"], 600), "z": rng.normal(size=600)})
+    frame["y"] = ((frame["c"] == "") ^ (rng.random(600) < 0.05)).astype(int)
+    return frame
+
+
+def in_file(table, path):
+    if isinstance(table, pd.DataFrame):
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    TYPED[path.suffix[1:]](table, path)
+    return path
+
+
+@pytest.mark.parametrize("reading", [None, geomix.tablefile.ReadOptions()])
+@pytest.mark.parametrize("form", TYPED)
+def test_the_empty_text_of_a_typed_file_is_a_level(typed, tmp_path, form, reading):
+    path, X = in_file(typed, tmp_path / f"t.{form}"), typed[["c", "z"]]
+    clf = fit_files(path, "y", reading=reading, **SETTINGS)
+    near = classifier(**SETTINGS).fit(X, typed["y"])
+    assert clf.model_.schema == near.model_.schema
+    assert clf.model_.schema.columns[0].levels == ("", "a", "b")
+    assert clf.score(X, typed["y"]) == near.score(X, typed["y"])
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary("int32", "string")])
+@pytest.mark.parametrize("form", TYPED)
+def test_texts_of_a_typed_file_are_missing_if_they_are_named_so(typed, tmp_path, form, kind):
+    texts = pa.array(typed["c"]).dictionary_encode().cast(pa.string()).cast(kind)
+    table = pa.table({"c": texts, "z": typed["z"], "y": typed["y"]})
+    reading = geomix.tablefile.ReadOptions(missing=("", "b"))
+    clf = fit_files(in_file(table, tmp_path / f"t.{form}"), "y", reading=reading, **SETTINGS)
+    null = typed.assign(c=typed["c"].replace({"": None, "b": None}))
+    assert clf.model_.schema.columns[0].levels == ("a",)
+    expected = fit_files(in_file(null, tmp_path / f"null.{form}"), "y", **SETTINGS)
+    X = null[["c", "z"]]
+    assert np.array_equal(clf.predict_proba(X), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize("reading", [None, geomix.tablefile.ReadOptions()])
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("form", TYPED)
+def test_labels_keep_the_type_of_a_typed_file(typed, tmp_path, form, labels, reading):
+    y = LABELS[labels][typed["y"]]
+    path = in_file(typed.assign(y=y), tmp_path / f"t.{form}")
+    clf = fit_files(path, "y", reading=reading, **SETTINGS)
+    assert clf.classes_.dtype == y.dtype
+    assert clf.classes_.tolist() == LABELS[labels].tolist()
+    assert clf.score(typed[["c", "z"]], y) > 0.9
+
+
+def test_categories_of_a_feather_file_keep_their_levels_and_their_order(typed, tmp_path):
+    codes = pa.array(np.arange(600) % 3, pa.int8())
+    sizes = pa.DictionaryArray.from_arrays(codes, pa.array(["low", "mid", "high"]), ordered=True)
+    table = pa.table({"code": codes.dictionary_encode(), "size": sizes, "y": typed["y"]})
+    for reading in (None, geomix.tablefile.ReadOptions(missing=("low",))):
+        path = in_file(table, tmp_path / "t.feather")
+        clf = fit_files(path, "y", reading=reading, **SETTINGS)
+        code, size = clf.model_.schema.columns
+        assert code.levels == (0, 1, 2)
+        assert size.levels == (("low", "mid", "high") if reading is None else ("mid", "high"))
+
+
+def test_parquet_and_feather_are_one_table_of_rows(typed, tmp_path):
+    typed = typed.assign(y=typed["y"] == 1)
+    parts = [
+        in_file(typed[:200], tmp_path / "1.feather"),
+        in_file(typed[200:], tmp_path / "2.parquet"),
+    ]
+    both = fit_files(parts, "y", **SETTINGS)
+    whole = fit_files(in_file(typed, tmp_path / "whole.parquet"), "y", **SETTINGS)
+    assert both.classes_.dtype == bool
+    assert both.model_.schema == whole.model_.schema
+    np.testing.assert_allclose(both.model_.planes.weights, whole.model_.planes.weights, atol=1e-6)
+
+
+def test_in_a_list_with_text_an_empty_cell_is_missing_where_no_types_are_stored(typed, tmp_path):
+    typed[:300].to_csv(tmp_path / "1.csv", index=False)
+    paths = [tmp_path / "1.csv", in_file(typed[300:], tmp_path / "2.feather")]
+    clf = fit_files(paths, "y", **SETTINGS)
+    assert clf.model_.schema.columns[0].levels == ("", "a", "b")
+    in_csv = typed["c"].replace({"": None})
+    X = typed.assign(c=in_csv.where(typed.index < 300, typed["c"]))[["c", "z"]]
+    assert clf.score(X, typed["y"]) > 0.9
+
+
+@pytest.mark.parametrize("form", TYPED)
+def test_what_is_wrong_with_a_typed_file_is_said(typed, tmp_path, form):
+    path = in_file(typed, tmp_path / f"t.{form}")
+    with pytest.raises(SchemaError, match="no column 'label'"):
+        fit_files(path, "label")
+    with pytest.raises(SchemaError, match=r"decompresses to more than 1000 bytes"):
+        fit_files(path, "y", reading=geomix.tablefile.ReadOptions(max_decompressed=1000))
+    in_file(typed[:0], path)
+    with pytest.raises(ValueError, match="no rows in"):
+        fit_files(path, "y")
+    in_file(pa.table([typed["z"], typed["z"], typed["y"]], names=["z", "z", "y"]), path)
+    with pytest.raises(SchemaError, match=r"names must be unique; repeated ones are \['z'\]"):
+        fit_files(path, "y")
+    path.write_bytes(b"PAR1 and so on" if form == "parquet" else b"ARROW1\0\0 and so on")
+    with pytest.raises(SchemaError, match=rf"t\.{form}.*cannot be read"):
+        fit_files(path, "y")
+
+
+def test_a_feather_file_that_changes_while_it_is_read_is_refused(typed, tmp_path, monkeypatch):
+    path = in_file(typed, tmp_path / "t.feather")
+    sums = parquet_source.ParquetSource.sums
+
+    def changed(self, reader):
+        in_file(typed[:300], path)
+        return sums(self, reader)
+
+    monkeypatch.setattr(parquet_source.ParquetSource, "sums", changed)
+    with pytest.raises(SchemaError, match=r"t\.feather changed while it was being read"):
+        fit_files(path, "y", **SETTINGS)
+
+
+@pytest.mark.parametrize("form", TYPED)
+def test_class_weight_names_labels_by_their_stored_type(typed, tmp_path, form):
+    typed = typed.assign(y=typed["y"] == 1)
+    weighted = typed.assign(w=np.where(typed["y"], 3.0, 1.0))
+    path = in_file(weighted, tmp_path / f"t.{form}")
+    names = {"columns": ["c", "z"], **SETTINGS}
+    by_row = fit_files(path, "y", sample_weight="w", **names)
+    by_class = fit_files(path, "y", class_weight={True: 3.0, False: 1.0}, **names)
+    X = typed[["c", "z"]]
+    np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X), atol=1e-12)
+
+
+# --- what may be declared, and what is wrong ---
 
 
 def test_integer_columns_can_be_declared_categories(frame, tmp_path):

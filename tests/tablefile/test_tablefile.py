@@ -2,11 +2,13 @@
 
 import csv
 import io
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geomix.errors import TableFileError
 from geomix.tablefile import ReadOptions, byte_source, open_table
 
 CELLS = st.text(st.sampled_from("\",;\n\r aé0'"), max_size=6)
@@ -101,3 +103,19 @@ def test_fifty_thousand_columns_are_a_table(tmp_path):
     (block,) = open_table(tmp_path / "wide.csv").blocks({"c7": "number", "c49999": "text"})
     assert block.columns["c7"].to_pylist() == [7.0]
     assert block.columns["c49999"].to_pylist() == ["49999"]
+
+
+@pytest.mark.parametrize("thousands", [None, "_"])
+@pytest.mark.parametrize("mark", [" ", "\t", "\n", "\r", "\f", "\v"])
+@pytest.mark.parametrize("is_after", [True, False])
+def test_only_blanks_and_tabs_may_surround_a_number(tmp_path, thousands, mark, is_after):
+    cell = f"1.5{mark}" if is_after else f"{mark}1.5"
+    (tmp_path / "t.csv").write_bytes(f'a,b\n2.5,"x"\n"{cell}",y\n'.encode())
+    table = open_table(tmp_path / "t.csv", ReadOptions(thousands=thousands))
+    assert table.reads_as_number(cell) == (mark in " \t")
+    if mark in " \t":
+        (block,) = table.blocks({"a": "number"})
+        assert block.columns["a"].to_pylist() == [2.5, 1.5]
+        return
+    with pytest.raises(TableFileError, match=f"line 3, column 'a': {re.escape(repr(cell))} is not"):
+        list(table.blocks({"a": "number"}))

@@ -10,8 +10,15 @@ import sys
 from typing import Any
 
 from geomix.command.exit_codes import USAGE, CommandError, usage_error
+from geomix.command.options import LARGEST_SEED
 
-NOT_CONFIGURABLE = {"help", "config", "set", "debug"}
+ONLY_TYPED = {
+    "set": "write parameters in the table [parameters]",
+    "data": "name the files of rows on the command line",
+    "config": "a settings file cannot name another one",
+    "debug": "type --debug on the command line",
+}
+NOT_CONFIGURABLE = {"help", *ONLY_TYPED}
 LISTS = {"id", "drop", "categorical", "missing"}
 SWITCHES = {
     "drop_unlabelled",
@@ -45,7 +52,8 @@ def read_config(path: Any, known: dict[str, Any]) -> dict[str, Any]:
             options["parameters"] = value
             continue
         if name not in known or name in NOT_CONFIGURABLE:
-            raise usage_error(f"{path}: no option {key!r}{_suggestion(name, list(known))}")
+            allowed = sorted(set(known) - NOT_CONFIGURABLE)
+            raise usage_error(f"{path}: no option {key!r}{_unknown(name, allowed)}")
         options[name] = _checked(path, key, name, value)
     return options
 
@@ -74,6 +82,10 @@ def _checked(path: Any, key: str, name: str, value: Any) -> Any:
     types, described = _expected(name)
     if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
         raise usage_error(f"{path}: got {key} = {value!r}; expected {described}")
+    if name == "seed" and not 0 <= value <= LARGEST_SEED:
+        raise usage_error(
+            f"{path}: got {key} = {value}; expected a whole number from 0 to {LARGEST_SEED}"
+        )
     return value if name in SWITCHES | {"seed", "time_limit"} else str(value)
 
 
@@ -122,6 +134,8 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _suggestion(name: str, known: list[str]) -> str:
+def _unknown(name: str, known: list[str]) -> str:
+    if name in ONLY_TYPED:
+        return f"; {ONLY_TYPED[name]}"
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

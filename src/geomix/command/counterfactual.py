@@ -5,6 +5,8 @@ Exit code 1 if no such change is allowed, or if none was found.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 from geomix.command import options
@@ -82,8 +84,11 @@ def add(commands: Any) -> None:
 def run(args: Any) -> int:
     from geomix.command.inputs import read_one_row
 
-    limits = _ranges(args.range) | _levels(args.levels)
+    ranges = {name: _range(name, text) for name, text in _pairs(args.range, "--range")}
+    levels = dict(_pairs(args.levels, "--levels"))
     model = options.load_model(args.model)
+    with exit_code_for_bad_values(USAGE):
+        limits = _checked_ranges(model, ranges) | _levels(model, levels)
     row = read_one_row(args, model)
     with exit_code_for_bad_values(USAGE):
         found = model.counterfactual(
@@ -101,20 +106,47 @@ def run(args: Any) -> int:
     return 0 if found.status == "found" else 1
 
 
-def _ranges(texts: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for column, text in options.key_value_pairs(texts, "--range").items():
-        low, mark, high = text.partition(":")
-        try:
-            found[column] = (float(low or "-inf"), float(high or "inf"))
-        except ValueError:
-            mark = ""
-        if not mark:
-            raise usage_error(f"got --range {column}={text}; expected COL=LOW:HIGH")
+def _pairs(texts: list[str], option: str) -> Iterable[tuple[str, str]]:
+    return options.key_value_pairs(texts, option).items()
+
+
+def _range(name: str, text: str) -> tuple[float, float]:
+    low, mark, high = text.partition(":")
+    try:
+        limits = float(low or "-inf"), float(high or "inf")
+    except ValueError:
+        mark = ""
+    if not mark or any(map(math.isnan, limits)):
+        raise usage_error(f"got --range {name}={text}; expected COL=LOW:HIGH, two numbers")
+    return limits
+
+
+def _checked_ranges(model: Any, ranges: dict[str, Any]) -> dict[str, Any]:
+    for name in ranges:
+        if _column(model, name).kind != "number":
+            raise usage_error(
+                f"the column {name!r} is a category, which has no range; use --levels {name}=A,B"
+            )
+    return ranges
+
+
+def _levels(model: Any, texts: dict[str, str]) -> dict[str, Any]:
+    """The levels that texts name: numbers or booleans, if the levels are such."""
+    from geomix.tablefile.alignment import level_of
+
+    found = {}
+    for name, text in texts.items():
+        column = _column(model, name)
+        if column.kind == "number":
+            raise usage_error(
+                f"the column {name!r} holds numbers, which are no levels; use --range "
+                f"{name}=LOW:HIGH"
+            )
+        found[name] = [level_of(column, one) for one in text.split(",")]
     return found
 
 
-def _levels(texts: list[str]) -> dict[str, Any]:
-    return {
-        name: text.split(",") for name, text in options.key_value_pairs(texts, "--levels").items()
-    }
+def _column(model: Any, name: str) -> Any:
+    from geomix.explain.cells import column_place, model_schema
+
+    return model_schema(model).columns[column_place(model, name)]

@@ -46,6 +46,7 @@ def add(commands: Any) -> None:
 def run(args: Any) -> int:
     from geomix.explain.drift import compare_counts, with_columns
 
+    options.check_one_standard_input(args.data, args.reference, "the new rows and the reference")
     model = options.load_model(args.model)
     new, new_rows = _counts_and_rows(args, model, args.data)
     rows = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from geomix.command import options
 from geomix.command.exit_codes import DATA, exit_code_for_bad_values
-from geomix.command.messages import note
+from geomix.command.messages import note, warn_of_unknown
 
 EXAMPLES = """\
   geomix evaluate m.geomix test.csv --target y
@@ -30,9 +30,11 @@ def run(args: Any) -> int:
     from geomix.command.metrics import file_metrics
     from geomix.command.summary import EvaluateFacts
 
+    options.check_two_roles(args.target, args.weight)
     model = options.load_model(args.model)
     with exit_code_for_bad_values(DATA):
         found = file_metrics(model, args.data, args)
     note(args, [*found.alignment.table.notes, *found.alignment.notes])
+    warn_of_unknown(found.alignment)
     options.print_result(args, EvaluateFacts(found.metrics, dict(found.alignment.unknown)))
     return 0

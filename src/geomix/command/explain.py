@@ -53,6 +53,8 @@ def run(args: Any) -> int:
     else:
         if args.data is None:
             raise usage_error("--row needs a file of rows")
+        if args.target is not None:
+            raise usage_error("--target has no use with --row; remove one of them")
         model = options.load_model(args.model)
         row = read_one_row(args, model)
         with exit_code_for_bad_values(USAGE):

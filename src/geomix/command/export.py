@@ -80,5 +80,18 @@ def exported(model: Any, args: Any) -> bytes:
         return export.to_json(model).encode()
     if args.table is None:
         raise usage_error("--to sql needs --table NAME")
+    _check_kept(model, args.keep or [])
     query = export.to_sql(model, args.table, keep=args.keep or (), dialect=args.dialect or "duckdb")
     return query.encode()
+
+
+def _check_kept(model: Any, kept: list[str]) -> None:
+    """Raise if two columns of the output would have one name, which is the same in any case."""
+    made = ["prediction", "plane", *(f"p_{label}" for label in model.classes.tolist())]
+    seen = {name.casefold() for name in made}
+    for name in kept:
+        if name.casefold() in seen:
+            raise usage_error(
+                f"the output would have two columns {name!r}; rename the one of --keep in the table"
+            )
+        seen.add(name.casefold())

@@ -120,13 +120,14 @@ def merged_options(arguments: Any, defaults: dict[str, Any]) -> Any:
 def run(args: Any) -> int:
     options.need_pyarrow()
     from geomix.command.config import estimator_of
-    from geomix.command.fit_in_memory import column_roles
+    from geomix.command.fit_in_memory import TestRows, column_roles
     from geomix.command.fit_streaming import check_can_stream
     from geomix.command.summary import FitFacts
     from geomix.tablefile.multiple_files import expand_paths
 
     if args.output == "-":
         raise usage_error("-o must be a file; a model cannot be written to standard output")
+    options.check_two_roles(args.target, args.weight)
     args.data = expand_paths(args.data)
     if "-" in args.data and (args.test == "-" or len(args.data) > 1):
         other = "the test rows" if args.test == "-" else "one of several files"
@@ -135,7 +136,7 @@ def run(args: Any) -> int:
     options.check_output_is_no_input(
         args.output, *args.data, None if share is not None else args.test
     )
-    options.check_writable(args.output)
+    options.check_writable(args.output, must_be_file=True)
     options.check_no_overwrite(args)
     _check_scratch(args.scratch)
     estimator = estimator_of(args, verbose=is_interactive(args))
@@ -143,13 +144,13 @@ def run(args: Any) -> int:
         check_can_stream(estimator)
     roles = column_roles(args)
     note(args, roles.table.notes)
-    fitted = _fit(args, estimator, roles, share)
+    fitted = _fit(args, estimator, roles, TestRows.of(args, roles, share))
     fitted.model.save(args.output)
     options.print_result(args, FitFacts.of(estimator, fitted, args))
     return 0
 
 
-def _fit(args: Any, estimator: Any, roles: Any, share: float | None) -> Any:
+def _fit(args: Any, estimator: Any, roles: Any, test: Any) -> Any:
     """Fit in memory or out of core: as --stream or --no-stream sets, else by the table's size."""
     from geomix.command.fit_in_memory import fit_in_memory, read_training
     from geomix.command.fit_streaming import MOST_CELLS, can_stream, fit_streamed
@@ -162,13 +163,13 @@ def _fit(args: Any, estimator: Any, roles: Any, share: float | None) -> Any:
         with contextlib.suppress(TooManyCells):
             data = read_training(roles, args, MOST_CELLS if may_stream else None)
     if data is not None:
-        return fit_in_memory(args, estimator, roles, data, share)
+        return fit_in_memory(args, estimator, roles, data, test)
     if not args.stream:
         note(
             args,
             [f"more than {MOST_CELLS} cells: training out of core; --no-stream trains in memory"],
         )
-    return fit_streamed(args, estimator, roles, share)
+    return fit_streamed(args, estimator, roles, test)
 
 
 def _check_scratch(folder: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from geomix.arrays import FloatArray, IntArray
 from geomix.command.exit_codes import DATA, CommandError, exit_code_for_bad_values, usage_error
 from geomix.command.messages import warn
-from geomix.command.metrics import Metrics, file_metrics, row_metrics
+from geomix.command.metrics import Metrics, open_test_rows, row_metrics, table_metrics
 from geomix.command.options import read_options
 from geomix.errors import SchemaError, TableFileError
 from geomix.tablefile.block import LABEL, NUMBER, TEXT, TableFile, place_in
@@ -30,6 +30,7 @@ from geomix.tablefile.class_labels import (
 from geomix.tablefile.column_names import check_present
 from geomix.tablefile.column_types import read_columns
 from geomix.tablefile.multiple_files import open_tables
+from geomix.tablefile.single_precision import SinglePrecision
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +81,34 @@ class FitResult:
     streamed: bool
 
 
+@dataclass(frozen=True, eq=False)
+class TestRows:
+    """The rows of --test: a share of the training rows, a file, or none."""
+
+    share: float | None = None
+    table: TableFile | None = None
+
+    @classmethod
+    def of(cls, args: Any, roles: ColumnRoles, share: float | None) -> TestRows:
+        """A file is opened and checked here, before the training that it would fail after."""
+        if share is not None or args.test is None:
+            return cls(share)
+        with exit_code_for_bad_values(DATA):
+            return cls(table=open_test_rows(args, roles.features))
+
+    def file_metrics(self, model: Any, args: Any) -> Metrics | None:
+        """Metrics on the file, or None."""
+        if self.table is None:
+            return None
+        with exit_code_for_bad_values(DATA):
+            return table_metrics(model, self.table, args).metrics
+
+
 def column_roles(args: Any) -> ColumnRoles:
     """Open the files of training rows and assign a role to each column."""
     table = open_tables(args.data, read_options(args))
+    if args.single:
+        table = SinglePrecision(table)
     named = [
         args.target,
         *args.id,
@@ -162,11 +188,11 @@ def _allow_unlabelled(labelled: Any, table: TableFile, where: str, args: Any) ->
 
 
 def fit_in_memory(
-    args: Any, estimator: Any, roles: ColumnRoles, data: TrainingData, share: float | None
+    args: Any, estimator: Any, roles: ColumnRoles, data: TrainingData, test: TestRows
 ) -> FitResult:
     from geomix.explain.drift import cell_counts
 
-    train, held_out = split(data, share, args.seed)
+    train, held_out = split(data, test.share, args.seed)
     started = time.perf_counter()
     with exit_code_for_bad_values(DATA):
         model = estimator.fit(train.X, train.y, sample_weight=train.weight).model_
@@ -176,7 +202,7 @@ def fit_in_memory(
     if held_out is not None:
         metrics: Metrics | None = row_metrics(model, held_out.X, held_out.y, held_out.weight)
     else:
-        metrics = test_file_metrics(model, args)
+        metrics = test.file_metrics(model, args)
     class_rows = dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True))
     return FitResult(model, class_rows, len(data) - len(train), metrics, seconds, streamed=False)
 
@@ -207,11 +233,3 @@ def with_training_facts(model: Any, roles: ColumnRoles, counts: Any) -> Any:
     }
     facts |= {"target": roles.target, "left_out": list(roles.excluded)}
     return replace(model, training={**(model.training or {}), **facts})
-
-
-def test_file_metrics(model: Any, args: Any) -> Metrics | None:
-    """Metrics on the file of --test, or None."""
-    if args.test is None:
-        return None
-    with exit_code_for_bad_values(DATA):
-        return file_metrics(model, args.test, args).metrics

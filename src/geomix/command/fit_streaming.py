@@ -15,7 +15,7 @@ from geomix.command.exit_codes import DATA, CommandError, exit_code_for_bad_valu
 from geomix.command.fit_in_memory import (
     ColumnRoles,
     FitResult,
-    test_file_metrics,
+    TestRows,
     with_training_facts,
 )
 from geomix.command.messages import is_interactive
@@ -48,17 +48,17 @@ def can_stream(estimator: Any) -> bool:
     return True
 
 
-def fit_streamed(args: Any, estimator: Any, roles: ColumnRoles, share: float | None) -> FitResult:
+def fit_streamed(args: Any, estimator: Any, roles: ColumnRoles, test: TestRows) -> FitResult:
     from geomix.out_of_core.fit import fit_estimator
 
-    source = _source(args, roles, share)
+    source = _source(args, roles, test.share)
     started = time.perf_counter()
     with exit_code_for_bad_values(DATA):
         model = fit_estimator(estimator, source).model_
         class_rows, model, metrics = _count_and_evaluate(model, roles, source)
     seconds = time.perf_counter() - started
-    if share is None:
-        metrics = test_file_metrics(model, args)
+    if test.share is None:
+        metrics = test.file_metrics(model, args)
     return FitResult(model, class_rows, source.n_held_out, metrics, seconds, streamed=True)
 
 

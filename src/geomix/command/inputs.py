@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from geomix.command.exit_codes import DATA, exit_code_for_bad_values, usage_error
-from geomix.command.messages import note
+from geomix.command.messages import note, warn, warn_of_unknown
 from geomix.command.options import load_model, read_options
 
 
@@ -18,7 +18,7 @@ def blocks_of_rows(args: Any, model: Any, path: Any, target: str | None = None) 
     from geomix.tablefile.alignment import align
 
     with exit_code_for_bad_values(DATA):
-        table = open_table(path, options_of_reading, rereadable=False)
+        table = open_table(path, options_of_reading, rereadable=False, expected=model.columns)
         alignment = align(table, model, others=[target])
         note(args, [*table.notes, *alignment.notes])
         is_empty = True
@@ -28,6 +28,7 @@ def blocks_of_rows(args: Any, model: Any, path: Any, target: str | None = None) 
                 yield rows
         if is_empty:
             raise TableFileError(f"{table.name}: no rows.")
+        warn_of_unknown(alignment)
 
 
 def read_rows(args: Any, model: Any, path: Any, target: str | None = None) -> Any:
@@ -55,6 +56,17 @@ def read_one_row(args: Any, model: Any) -> Any:
     first = 0
     for rows in blocks_of_rows(args, model, args.data):
         if args.row <= first + rows.X.num_rows:
-            return rows.X.slice(args.row - 1 - first, 1)
+            row = rows.X.slice(args.row - 1 - first, 1)
+            _warn_of_unknown_cells(model, row)
+            return row
         first += rows.X.num_rows
     raise usage_error(f"got --row {args.row}; {args.data} has {first} rows")
+
+
+def _warn_of_unknown_cells(model: Any, row: Any) -> None:
+    from geomix.explain.cells import model_schema
+
+    for column, cells in zip(model_schema(model).columns, row.columns, strict=True):
+        (cell,) = cells.to_pylist()
+        if column.kind == "category" and cell is not None and cell not in column.levels:
+            warn(f"Column {column.name!r}: {str(cell)[:80]!r} is not a level of the training data.")

@@ -43,6 +43,16 @@ def warn(text: str) -> None:
     warnings.warn(text, DataQualityWarning, stacklevel=2)
 
 
+def warn_of_unknown(alignment: Any) -> None:
+    """Warn of the cells whose level is not in the training data."""
+    for name, count in alignment.unknown.items():
+        if count:
+            warn(
+                f"Column {name!r}: {count} cells hold levels that are not in the training data "
+                f"({alignment.table.name})."
+            )
+
+
 def note(arguments: Any, texts: Iterable[str]) -> None:
     """Print notes, unless --quiet is set."""
     if not arguments.quiet:

@@ -13,7 +13,14 @@ from geomix.core.calibration import brier_score, negative_log_likelihood, reliab
 from geomix.errors import TableFileError
 from geomix.table.labels import label_codes
 from geomix.tablefile import open_table
-from geomix.tablefile.alignment import Alignment, align
+from geomix.tablefile.alignment import (
+    Alignment,
+    align,
+    check_labelled,
+    match_columns,
+    row_weights,
+)
+from geomix.tablefile.block import LABEL, NUMBER, TableFile
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,34 @@ class FileMetrics:
     alignment: Alignment
 
 
+def open_test_rows(args: Any, features: tuple[str, ...]) -> TableFile:
+    """The file of --test, checked as far as it can be before there is a model."""
+    table = open_table(args.test, read_options(args), expected=features)
+    weight = args.weight or None
+    match_columns(table, features, [args.target, weight])
+    kinds = {args.target: LABEL} | ({} if weight is None else {weight: NUMBER})
+    n_rows = 0
+    for block in table.blocks(kinds):
+        check_labelled(block, args.target, table.name)
+        if weight is not None:
+            row_weights(block, weight, table.name)
+        n_rows += block.n_rows
+    if not n_rows:
+        raise TableFileError(f"{table.name}: no rows.")
+    return table
+
+
 def file_metrics(model: Any, path: Any, args: Any) -> FileMetrics:
     """Metrics on a file whose labels are in the column ``args.target``, block by block."""
-    table = open_table(path, read_options(args), rereadable=False)
-    alignment = align(table, model, others=[args.target, args.weight])
+    table = open_table(path, read_options(args), rereadable=False, expected=model.columns)
+    return table_metrics(model, table, args)
+
+
+def table_metrics(model: Any, table: TableFile, args: Any) -> FileMetrics:
+    weight = args.weight or None
+    alignment = align(table, model, others=[args.target, weight])
     sums = MetricSums(model)
-    for rows in alignment.rows(target=args.target, weight=args.weight):
+    for rows in alignment.rows(target=args.target, weight=weight):
         if rows.block.n_rows:
             sums.add(
                 model.predict_proba(rows.X), label_codes(rows.labels, model.classes), rows.weight

@@ -118,6 +118,20 @@ def key_value_pairs(texts: list[str], option: str) -> dict[str, str]:
     return found
 
 
+def check_two_roles(target: Any, weight: Any) -> None:
+    """Raise if one column is both the labels and the weights."""
+    if weight and weight == target:
+        raise usage_error(
+            f"got --target {target} and --weight {weight}, which are one column; expected two"
+        )
+
+
+def check_one_standard_input(first: Any, second: Any, what: str) -> None:
+    """Raise if standard input is named twice; ``what`` : the two tables."""
+    if first == second == "-":
+        raise usage_error(f"standard input cannot be both {what}")
+
+
 def check_output_is_no_input(output: Any, *inputs: Any) -> None:
     """Raise if the output is also an input, which would be overwritten."""
     for one in inputs:
@@ -132,12 +146,21 @@ def check_output_is_no_input(output: Any, *inputs: Any) -> None:
             raise usage_error(f"input and output are the same file: {os.fsdecode(output)}")
 
 
-def check_writable(output: Any) -> None:
-    """Raise before any work is done if the output cannot be written."""
+def check_writable(output: Any, *, must_be_file: bool = False) -> None:
+    """Raise before any work is done if the output cannot be written.
+
+    must_be_file : whether the command can only write files, and no devices and pipes
+    """
     if output == "-":
         return
     if os.path.isdir(output):
         raise IsADirectoryError(21, "Is a directory", os.fsdecode(output))
+    if os.path.exists(output) and not os.path.isfile(output):
+        if must_be_file:
+            raise OSError(22, "Not a regular file", os.fsdecode(output))
+        if not os.access(output, os.W_OK):
+            raise PermissionError(13, "Permission denied", os.fsdecode(output))
+        return  # written directly, which needs no folder
     folder = os.path.dirname(os.path.realpath(output))
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "No such directory", folder)

@@ -7,7 +7,7 @@ from typing import Any
 
 from geomix.command import options
 from geomix.command.exit_codes import DATA, CommandError, exit_code_for_bad_values
-from geomix.command.messages import is_interactive, note, warn
+from geomix.command.messages import is_interactive, note, warn, warn_of_unknown
 
 EXAMPLES = """\
   geomix predict m.geomix new.csv -o predictions.csv --id customer
@@ -72,20 +72,20 @@ def run(args: Any) -> int:
     from geomix.command.predictions import PredictionTable
     from geomix.tablefile import open_table
     from geomix.tablefile.alignment import align
-    from geomix.tablefile.writer import table_writer
+    from geomix.tablefile.writer import output_form, table_writer
 
+    output_form(args.output)
     options.check_output_is_no_input(args.output, args.data, args.model)
     options.check_no_overwrite(args)
     options.check_writable(args.output)
     how_to_read = options.read_options(args)
     model = options.load_model(args.model)
-    table = open_table(args.data, how_to_read, rereadable=False)
+    table = open_table(args.data, how_to_read, rereadable=False, expected=model.columns)
     alignment = align(
         table, model, others=[*args.id, args.target], refuses_unknown=args.unknown == "error"
     )
     note(args, [*table.notes, *alignment.notes])
-    if not args.keep:
-        _report_ignored_columns(alignment, args)
+    _report_ignored_columns(alignment, args)
     predictions = PredictionTable(
         alignment,
         _kept_columns(args, table),
@@ -102,7 +102,9 @@ def run(args: Any) -> int:
             write(columns)
             if bar is not None:
                 bar.update(n_rows)
-    _warn_of_unknown(alignment, predictions.n_empty_rows)
+        # Before the output is complete, so that --strict leaves none.
+        warn_of_unknown(alignment)
+        _warn_of_empty(predictions.n_empty_rows)
     note(args, predictions.metrics())
     return 0
 
@@ -121,13 +123,11 @@ def _report_ignored_columns(alignment: Any, args: Any) -> None:
     text = f"{alignment.table.name}: columns that the model does not use: {listed}"
     if args.strict_columns:
         raise CommandError(DATA, f"{text} (--strict-columns)")
-    warn(f"{text}; they are ignored.")
+    if not args.keep:
+        warn(f"{text}; they are ignored.")
 
 
-def _warn_of_unknown(alignment: Any, n_empty_rows: int) -> None:
-    for name, count in alignment.unknown.items():
-        if count:
-            warn(f"Column {name!r}: {count} cells hold levels that are not in the training data.")
+def _warn_of_empty(n_empty_rows: int) -> None:
     if n_empty_rows:
         warn(f"{n_empty_rows} rows have no value in any column of the model.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomix.command import options
-from geomix.command.exit_codes import DATA, exit_code_for_bad_values
+from geomix.command.exit_codes import DATA, exit_code_for_bad_values, usage_error
 from geomix.command.messages import note
 
 EXAMPLES = """\
@@ -32,8 +32,11 @@ def run(args: Any) -> int:
     from geomix.command.inputs import read_rows
     from geomix.report import report
 
+    if args.output == "-":
+        raise usage_error("-o must be a file; a report cannot be written to standard output")
+    options.check_one_standard_input(args.data, args.new, "the test rows and the new rows")
     options.check_output_is_no_input(args.output, args.data, args.new, args.model)
-    options.check_writable(args.output)
+    options.check_writable(args.output, must_be_file=True)
     model = options.load_model(args.model)
     rows = read_rows(args, model, args.data, args.target)
     new = None if args.new is None else read_rows(args, model, args.new)

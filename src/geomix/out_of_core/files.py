@@ -2,8 +2,8 @@
 
 Files are read by pyarrow, some ten thousand rows at a time: once to survey them, once to write
 them to a scratch file (``scratch``), from which all passes of training read. With
-``scratch=False`` every pass decodes the files again. Parquet files are a ``ParquetSource``, all
-others a ``TableSource``.
+``scratch=False`` every pass decodes the files again. Files that all store types (Parquet, Feather)
+are a ``ParquetSource``, all others a ``TableSource``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from geomix.errors import SchemaError, TableFileError
 from geomix.out_of_core.fit import fit_estimator
 from geomix.out_of_core.parquet_source import ParquetSource, pyarrow_module
 from geomix.out_of_core.table_source import TableSource
+from geomix.tablefile.byte_source import FEATHER, PARQUET, form_of
 from geomix.tablefile.column_names import check_present
 from geomix.tablefile.multiple_files import expand_paths, open_tables
 
@@ -46,8 +47,8 @@ def fit_files(
     scratch : a folder for the scratch file, which takes at most 8 bytes for each number and each
         level of a category (1 for each column under a spline lift) and 16 for each row; None:
         where temporary files go; False: none, every pass decodes anew.
-    reading : a ``geomix.tablefile.ReadOptions`` with delimiter, encoding, marks of numbers and
-        missing cells of text files; None: found, as the command line does.
+    reading : a ``geomix.tablefile.ReadOptions`` with delimiter, encoding and marks of numbers of
+        text files, and with cells that mean missing; None: found, as the command line does.
     parameters : those of ``GeometricMixtureClassifier`` and of ``Recipe``; Adam, ensembles and
         early stopping need rows in memory.
 
@@ -71,10 +72,10 @@ def fit_files(
     estimator = GeometricMixtureClassifier(**routed(parameters))
     estimator.settings()
     found = _files(paths)
-    if reading is None and all(map(_is_parquet, found)):
-        source = ParquetSource(tuple(found), target, columns, sample_weight, scratch)
-        return fit_estimator(estimator, source)
     try:
+        if all(form_of(path) in (PARQUET, FEATHER) for path in found):
+            typed = ParquetSource(tuple(found), target, columns, sample_weight, scratch, reading)
+            return fit_estimator(estimator, typed)
         source = _table_source(found, target, columns, sample_weight, scratch, reading)
         return fit_estimator(estimator, source)
     except TableFileError as error:
@@ -87,11 +88,6 @@ def _files(paths: Any) -> list[str]:
         if not Path(one).is_file():
             raise FileNotFoundError(f"{one!r} is not a file; expected a table of rows.")
     return found
-
-
-def _is_parquet(path: str) -> bool:
-    with open(path, "rb") as file:
-        return file.read(4) == b"PAR1"
 
 
 def _table_source(

@@ -1,7 +1,7 @@
-"""Rows of Parquet files as a source for a fit that never holds all of them.
+"""Rows of Parquet and Feather files as a source for a fit that never holds all of them.
 
-Columns keep the types that the files give them, so nothing is guessed from cells: that is the whole
-difference to ``table_source``, which reads text as the command line does.
+Columns and labels keep the types that the files give them, so nothing is guessed from cells: that
+is the whole difference to ``table_source``, which reads text as the command line does.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from geomix.out_of_core.part_reader import PartReader
 from geomix.out_of_core.scratch import scratch_rows
 from geomix.out_of_core.survey import RowPart, Survey, survey_part, with_factors
 from geomix.table.labels import plain_labels
+from geomix.tablefile.byte_source import display_path, too_large
 from geomix.tablefile.column_names import check_present
-from geomix.tablefile.columnar import parquet_batches
+from geomix.tablefile.columnar import (
+    missing_labels,
+    stored_batches,
+    stored_names,
+    without_texts,
+)
+from geomix.tablefile.reader import ReadOptions
 from geomix.tablefile.unchanged import UnchangedFile
 
 CELLS_PER_BATCH = 2**20
@@ -30,13 +37,17 @@ ROWS_PER_BATCH = (1024, 65_536)
 
 @dataclass(eq=False)
 class ParquetSource:
-    """The rows of Parquet files, in the order of the files and of the rows in each."""
+    """The rows of Parquet and Feather files, in the order of the files and of the rows in each.
+
+    reading : its missing cells count, besides null, and its limit on the size; None: neither
+    """
 
     paths: tuple[str, ...]
     target: str
     columns: Any
     sample_weight: str | None
     scratch: Any
+    reading: ReadOptions | None = None
     is_exact: bool = False  # files have one order, and float32 is twice as fast
 
     def __post_init__(self) -> None:
@@ -81,34 +92,41 @@ class ParquetSource:
         weight = None
         if self.sample_weight is not None:
             weight = np.asarray(table.column(self.sample_weight), dtype=np.float64)
-        y = _labels(table.column(self.target))
-        return RowPart(table.select(list(self._features)), y, weight)
+        return RowPart(self._cells(table), self._labels(table), weight)
+
+    def _cells(self, table: Any) -> Any:
+        cells = table.select(list(self._features))
+        if self.reading is None:
+            return cells
+        known = [without_texts(column, self.reading.missing) for column in cells.columns]
+        return cells.from_arrays(known, names=cells.column_names)
+
+    def _labels(self, table: Any) -> Any:
+        missing = () if self.reading is None else missing_labels(self.reading)
+        labels = without_texts(table.column(self.target), missing).to_numpy()
+        return plain_labels(labels.tolist()) if labels.dtype == object else labels
 
     def _batches(self, path: str) -> Iterator[Any]:
         wanted = [*self._features, self.target]
         wanted += [] if self.sample_weight is None else [self.sample_weight]
         self._check_names(path, wanted)
         size = int(np.clip(CELLS_PER_BATCH // len(wanted), *ROWS_PER_BATCH))
-        yield from parquet_batches(path, wanted, size)
+        n_bytes = 0
+        for batch in stored_batches(path, wanted, size):
+            n_bytes += batch.nbytes
+            if self.reading is not None and n_bytes > self.reading.max_decompressed:
+                raise too_large(display_path(path), self.reading.max_decompressed)
+            yield batch
 
     @cached_property
     def _features(self) -> tuple[str, ...]:
         if self.columns is not None:
             return tuple(self.columns)
         taken = {self.target, self.sample_weight}
-        return tuple(name for name in _names(self.paths[0]) if name not in taken)
+        return tuple(name for name in stored_names(self.paths[0]) if name not in taken)
 
     def _check_names(self, path: str, wanted: list[str]) -> None:
-        check_present(wanted, _names(path), path, "which the arguments name")
-
-
-def _labels(column: Any) -> Any:
-    labels = column.to_numpy()
-    return plain_labels(labels.tolist()) if labels.dtype == object else labels
-
-
-def _names(path: str) -> list[str]:
-    return list(pyarrow_module("parquet").read_schema(path).names)
+        check_present(wanted, stored_names(path), path, "which the arguments name")
 
 
 def pyarrow_module(module: str) -> Any:

@@ -17,8 +17,9 @@ and the column.
     records, dialect        where CSV records end; delimiter and header
     delimited, columnar     text files, and Parquet or Feather files, as blocks
     block                   consecutive rows as Arrow columns, with their line numbers
-    column_names            errors for columns that a file does not have
+    column_names            errors for columns that a file has twice or not at all
     column_types            which columns are numbers and which are text
+    single_precision        numbers that float32 cannot hold are refused
     column_checks           text that was probably meant as numbers or dates
     class_labels            the labels of the target column
     alignment               blocks with the columns of a model

@@ -24,6 +24,7 @@ from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, TableFile
 from geomix.tablefile.column_names import check_present
 from geomix.tablefile.dialect import IS_NUMBER
 
+NO_LABEL = "the label is missing."
 BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -78,7 +79,7 @@ class Alignment:
             if target is not None:
                 rows.labels = known_labels(self.model, block, target, self.table.name)
             if weight is not None:
-                rows.weight = np.asarray(block.columns[weight].to_numpy())
+                rows.weight = row_weights(block, weight, self.table.name)
             yield rows
 
     def _kinds(self) -> list[str]:
@@ -102,7 +103,7 @@ class Alignment:
         parts = []
         for part in cells.chunks:
             texts = part.dictionary.to_pylist()
-            levels = [_level(column, text) for text in texts]
+            levels = [level_of(column, text) for text in texts]
             unknown_codes = [
                 code for code, level in enumerate(levels) if level not in column.levels
             ]
@@ -135,9 +136,22 @@ def align(
     refuses_unknown: bool = False,
 ) -> Alignment:
     """Match the columns of a file with those of a model; ``others`` must be in the file too."""
+    source, ignored, notes = match_columns(table, model_schema(model).names, others)
+    return Alignment(table, model, source, ignored, notes, refuses_unknown=refuses_unknown)
+
+
+Names = tuple[str, ...]
+
+
+def match_columns(
+    table: TableFile, names: Names, others: Sequence[str | None]
+) -> tuple[Names, Names, Names]:
+    """The file's column for each of ``names``, the columns without a use, and notes.
+
+    ``others`` must be in the file too.
+    """
     extra = [name for name in others if name is not None]
     check_present(extra, table.names, table.name, "which the options name")
-    names = model_schema(model).names
     unnamed = names == tuple(f"x{j}" for j in range(len(names)))
     notes: list[str] = []
     given = tuple(name for name in table.names if name not in extra)
@@ -151,10 +165,10 @@ def align(
         if tuple(name for name in table.names if name in set(names)) != names:
             notes.append(f"{table.name}: columns are matched by name; their order differs")
     ignored = tuple(name for name in given if name not in set(source))
-    return Alignment(table, model, source, ignored, tuple(notes), refuses_unknown=refuses_unknown)
+    return source, ignored, tuple(notes)
 
 
-def _level(column: Column, text: str) -> Any:
+def level_of(column: Column, text: str) -> Any:
     """The level of a cell: its text, or its number or boolean if the levels are such."""
     if not column.levels or any(isinstance(level, str) for level in column.levels):
         return text
@@ -181,7 +195,25 @@ def _arrow_levels(levels: list[Any], column: Column) -> Any:
     return pyarrow.array(levels)
 
 
-# --- labels ---
+# --- labels and weights ---
+
+
+def row_weights(block: Block, name: str, file: str) -> FloatArray:
+    """(n,) weights of a block's rows, all of them finite numbers of at least 0."""
+    weight = np.asarray(block.columns[name].to_numpy(), dtype=np.float64)
+    for is_bad, problem in (
+        (np.isnan(weight), "the weight is missing"),
+        (np.isinf(weight), "the weight is infinite"),
+        (weight < 0.0, "the weight is negative"),
+    ):
+        if is_bad.any():
+            row = int(is_bad.argmax())
+            held = "" if np.isnan(weight[row]) else f" ({weight[row]:g})"
+            raise TableFileError(
+                f"{file}, {block.place(row)}, column {name!r}: {problem}{held}; correct it, or "
+                "leave the row out."
+            )
+    return weight
 
 
 def known_labels(model: GeometricMixture, block: Block, target: str, file: str) -> Any:
@@ -201,16 +233,27 @@ def known_labels(model: GeometricMixture, block: Block, target: str, file: str) 
     return model.classes[np.concatenate(codes)] if codes else model.classes[:0]
 
 
+def check_labelled(block: Block, target: str, file: str) -> None:
+    """Raise if a row has no label."""
+    is_missing = np.asarray(block.columns[target].is_null())
+    if is_missing.any():
+        place = block.place(int(is_missing.argmax()))
+        raise TableFileError(f"{file}, {place}, column {target!r}: {NO_LABEL}")
+
+
 def _text_codes(texts: list[str], classes: Any) -> list[int]:
     """Codes of the classes that texts name, or -1; booleans in upper or lower case."""
     by_text = codes_by_text(classes)
+    if classes.dtype.kind == "f":  # Python writes 1.0, and Arrow 1
+        by_number = {float(text): code for text, code in by_text.items()}
+        return [by_number.get(float(t), -1) if IS_NUMBER.fullmatch(t) else -1 for t in texts]
     keys = map(str.casefold, texts) if classes.dtype.kind == "b" else texts
     return [by_text.get(key, -1) for key in keys]
 
 
 def _label_problem(texts: list[str], index: int, classes: Any) -> str:
     if index < 0:
-        return "the label is missing."
+        return NO_LABEL
     known = list(codes_by_text(classes))
     listed = ", ".join(map(printable, known[:5])) + (", ..." if len(known) > 5 else "")
     return f"{texts[index][:80]!r} is not a class of the model; its classes are {listed}."

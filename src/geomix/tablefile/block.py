@@ -4,8 +4,12 @@ A column is read as one of these kinds:
 
     number    float64, null where missing
     text      dictionary<int32, string>, null where missing
-    label     like text, but only empty cells are missing, since a class may be called NA
+    label     like text, but no word is missing, since a class may be called NA
     raw       string, as it is in the file
+
+In a text file an empty cell of text is missing. Parquet and Feather store null for that, and the
+empty text is a level or a class there, unless the options name it among the missing cells. NaN
+among numbers is missing in each of these kinds but ``raw``.
 """
 
 from __future__ import annotations
@@ -76,6 +80,8 @@ def without_missing(column: Any, missing: frozenset[str]) -> Any:
             gone = pyarrow.compute.is_in(part.indices, pyarrow.array(bad, part.indices.type))
             null = pyarrow.scalar(None, part.indices.type)
             indices = pyarrow.compute.if_else(gone, null, part.indices)
-            part = pyarrow.DictionaryArray.from_arrays(indices, part.dictionary)
+            part = pyarrow.DictionaryArray.from_arrays(
+                indices, part.dictionary, ordered=part.type.ordered
+            )
         parts.append(part)
     return pyarrow.chunked_array(parts, column.type)

@@ -125,6 +125,12 @@ def detect_format(first: bytes, name: str) -> str:
     return next((form for magic, form in MAGIC.items() if first.startswith(magic)), "")
 
 
+def form_of(path: Any) -> str:
+    """The format of a file: a value of ``MAGIC``, or "" for text."""
+    with open(path, "rb") as file:
+        return detect_format(file.read(16), display_path(path))
+
+
 def decompressed(stream: BinaryIO, form: str, name: str, budget: int) -> BinaryIO:
     """The decompressed stream, limited to ``budget`` bytes."""
     if form == "":

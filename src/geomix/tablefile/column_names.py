@@ -1,12 +1,13 @@
-"""Errors for columns that a file does not have, with the nearest name as a suggestion."""
+"""Errors for columns that a file has twice or not at all, with the nearest name suggested."""
 
 from __future__ import annotations
 
+import collections
 import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from geomix.errors import SchemaError
+from geomix.errors import SchemaError, TableFileError
 
 MOST_NAMED = 10
 
@@ -18,6 +19,14 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
         return folded[_folded(name)]
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return close[0] if close else None
+
+
+def check_unique(names: Sequence[str], file: str) -> None:
+    repeated = [one for one, count in collections.Counter(names).items() if count > 1]
+    if repeated:
+        raise TableFileError(
+            f"{file}: column names must be unique; repeated ones are {repeated[:5]!r}."
+        )
 
 
 def check_present(wanted: Iterable[str], known: Sequence[str], file: str, what: str) -> None:

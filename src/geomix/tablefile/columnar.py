@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -14,6 +13,7 @@ from geomix.table.printing import printable
 from geomix.tablefile import byte_source, dialect
 from geomix.tablefile.block import LABEL, NUMBER, RAW, TEXT, Block, without_missing
 from geomix.tablefile.byte_source import ByteSource
+from geomix.tablefile.column_names import check_unique
 from geomix.tablefile.records import LONGEST_CELL
 
 ROWS_PER_BLOCK = 2**16
@@ -64,8 +64,9 @@ class ColumnarFile:
         text = self._text(column, name)
         if kind == RAW:
             return text
-        missing = frozenset(("",) if kind == LABEL else ("", *self.options.missing))
-        return without_missing(text.dictionary_encode(), missing)
+        missing = missing_labels(self.options) if kind == LABEL else self.options.missing
+        text = _null_where_nan(text, column).dictionary_encode()
+        return without_missing(text, frozenset(missing))
 
     def _number(self, column: Any, name: str, place: Callable[[int], str]) -> Any:
         import pyarrow
@@ -126,11 +127,7 @@ def opened(where: ByteSource, stream: BinaryIO, form: str, options: Any) -> Colu
         schema, batches = reader(where, options)
     names = tuple(schema.names)
     dialect.check_width(len(names), where.name)
-    repeated = [one for one, count in collections.Counter(names).items() if count > 1]
-    if repeated:
-        raise TableFileError(
-            f"{where.name}: column names must be unique; repeated ones are {repeated[:5]!r}."
-        )
+    check_unique(names, where.name)
     if not names:
         raise TableFileError(f"{where.name}: the file has no columns.")
     stored_kinds = {name: kind_of_type(schema.field(name).type) for name in names}
@@ -182,13 +179,78 @@ def _feather(where: ByteSource, options: Any) -> tuple[Any, Batches]:
 
     def batches(columns: list[str]) -> Iterator[Any]:
         with _opened(where) as stream:
-            reader = ipc.open_file(stream, options=ipc.IpcReadOptions(use_threads=False))
-            for i in range(reader.num_record_batches):
-                batch = reader.get_batch(i)
-                for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
-                    yield batch.slice(start, ROWS_PER_BLOCK).select(columns)
+            yield from _feather_batches(stream, columns, ROWS_PER_BLOCK)
 
     return schema, batches
+
+
+def _feather_batches(stream: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
+    from pyarrow import ipc
+
+    reader = ipc.open_file(stream, options=ipc.IpcReadOptions(use_threads=False))
+    for i in range(reader.num_record_batches):
+        batch = reader.get_batch(i)
+        for start in range(0, batch.num_rows, n_rows):
+            yield batch.slice(start, n_rows).select(columns)
+
+
+# --- columns with their stored types ---
+
+
+def stored_names(path: str) -> list[str]:
+    """The names of the columns of a Parquet or Feather file."""
+    from pyarrow import ipc, parquet
+
+    if _is_feather(path):
+        with _opened(byte_source.open_source(path, rereadable=False)) as stream:
+            names = ipc.open_file(stream).schema.names
+    else:
+        names = parquet.read_schema(path).names
+    check_unique(names, byte_source.display_path(path))
+    return list(names)
+
+
+def stored_batches(path: str, columns: list[str], n_rows: int) -> Iterator[Any]:
+    """``parquet_batches`` of a Parquet or Feather file."""
+    if not _is_feather(path):
+        yield from parquet_batches(path, columns, n_rows)
+        return
+    with _opened(byte_source.open_source(path, rereadable=False)) as stream:
+        yield from _feather_batches(stream, columns, n_rows)
+
+
+def _is_feather(path: str) -> bool:
+    return byte_source.form_of(path) == byte_source.FEATHER
+
+
+def _null_where_nan(text: Any, column: Any) -> Any:
+    """The text of a column with null for NaN: a number that is missing is no text."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if not types.is_floating(kind):
+        return text
+    is_nan = compute.is_nan(column.cast(kind).cast(pyarrow.float64()))
+    return compute.if_else(compute.fill_null(is_nan, False), None, text)
+
+
+def without_texts(column: Any, missing: Collection[str]) -> Any:
+    """A column of any type, with null for the texts that are in ``missing``."""
+    import pyarrow
+    from pyarrow import compute
+
+    if not missing or kind_of_type(column.type) != TEXT:
+        return column
+    if pyarrow.types.is_dictionary(column.type):
+        return without_missing(column, frozenset(missing))
+    gone = compute.is_in(column, value_set=pyarrow.array(sorted(missing), column.type))
+    return compute.if_else(gone, None, column)
+
+
+def missing_labels(options: Any) -> tuple[str, ...]:
+    """Texts that are no label: the empty one if the options say so, and no word ever."""
+    return tuple(text for text in options.missing if text == "")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
 
@@ -242,7 +242,13 @@ def _arrow_owned(data: bytes) -> Any:
 # --- opening ---
 
 
-def opened(where: ByteSource, content: BinaryIO, form: str, options: Any) -> DelimitedFile:
+def opened(
+    where: ByteSource,
+    content: BinaryIO,
+    form: str,
+    options: Any,
+    expected: Collection[str] = (),
+) -> DelimitedFile:
     """The table of a decompressed stream; ``form`` is the compression, for reading it again."""
 
     def reopen() -> BinaryIO:
@@ -262,7 +268,7 @@ def opened(where: ByteSource, content: BinaryIO, form: str, options: Any) -> Del
     head = next(blocks, None)
     if head is None:
         raise TableFileError(f"{where.name}: the file is empty.")
-    names, head = _split_header(head, delimiter, options, where.name)
+    names, head = _split_header(head, delimiter, options, where.name, expected)
 
     def reread() -> Iterator[Records]:
         again = _blocks(
@@ -270,7 +276,7 @@ def opened(where: ByteSource, content: BinaryIO, form: str, options: Any) -> Del
             delimiter,
             where.name,
         )
-        yield _split_header(next(again), delimiter, options, where.name)[1]
+        yield _split_header(next(again), delimiter, options, where.name, expected)[1]
         yield from again
 
     notes: tuple[str, ...] = ()
@@ -299,7 +305,7 @@ def _blocks(pieces: Iterator[bytes], delimiter: str, name: str) -> Iterator[Reco
 
 
 def _split_header(
-    head: Records, delimiter: str, options: Any, name: str
+    head: Records, delimiter: str, options: Any, name: str, expected: Collection[str]
 ) -> tuple[tuple[str, ...], Records]:
     """The column names, and the records after the header (possibly empty)."""
     data = head.data.lstrip(b"\r\n")
@@ -313,7 +319,7 @@ def _split_header(
         dialect.check_split(cells, delimiter, name, line)
         dialect.check_width(len(cells), name)
         return tuple(f"x{j}" for j in range(len(cells))), Records(data, line)
-    names = dialect.header_names(cells, delimiter, name, line)
+    names = dialect.header_names(cells, delimiter, name, line, expected)
     return names, Records(data[end:], line + count_lines(data[:end]))
 
 

@@ -11,7 +11,7 @@ import collections
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from geomix.errors import TableFileError
 
@@ -24,8 +24,8 @@ WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 # A number with a decimal comma, and one with commas between groups of three digits.
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*", re.ASCII)
-GROUPED = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d+)?\s*", re.ASCII)
+DECIMAL_COMMA = re.compile(r"[ \t]*[+-]?\d+,\d+[ \t]*", re.ASCII)
+GROUPED = re.compile(r"[ \t]*[+-]?\d{1,3}(,\d{3})+(\.\d+)?[ \t]*", re.ASCII)
 
 
 def number_pattern(decimal: str, thousands: str | None) -> str:
@@ -33,7 +33,7 @@ def number_pattern(decimal: str, thousands: str | None) -> str:
     point, separator = re.escape(decimal), re.escape(thousands or "")
     digits = rf"(\d{{1,3}}({separator}\d{{3}})+|\d+)" if thousands else r"\d+"
     finite = rf"({digits}({point}\d*)?|{point}\d+)([eE][+-]?\d+)?"
-    return rf"\s*[+-]?({finite}|(?i:inf|infinity|nan))\s*"
+    return rf"[ \t]*[+-]?({finite}|(?i:inf|infinity|nan))[ \t]*"
 
 
 IS_NUMBER = re.compile(number_pattern(".", None), re.ASCII)
@@ -91,15 +91,26 @@ def _field_counts(sample: str, delimiter: str) -> list[int]:
     return counts
 
 
-def header_names(cells: list[str], delimiter: str, name: str, line: int) -> tuple[str, ...]:
-    """The names of a header; raises if they repeat, are too many or are all numbers."""
+def header_names(
+    cells: list[str], delimiter: str, name: str, line: int, expected: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The names of a header; raises if they repeat or are too many, or are all numbers without
+    being the ``expected`` ones."""
     check_width(len(cells), name)
-    if all(IS_NUMBER.fullmatch(cell) for cell in cells):
+    is_expected = bool(expected) and set(expected) <= set(cells)
+    if not is_expected and all(IS_NUMBER.fullmatch(cell) for cell in cells):
         raise TableFileError(
             f"{name}, line {line}: all names in the header are numbers ({cells[0]!r}, "
             "...). If the file has no header, use --no-header."
         )
     repeated = [one for one, count in collections.Counter(cells).items() if count > 1]
+    if "" in repeated:
+        places = [str(at + 1) for at, cell in enumerate(cells) if cell == ""]
+        listed = ", ".join(places[:5]) + (", ..." if len(places) > 5 else "")
+        raise TableFileError(
+            f"{name}, line {line}: columns {listed} have no name. Name them, or remove the "
+            "delimiters at the ends of the lines if there are no such columns."
+        )
     if repeated:
         raise TableFileError(
             f"{name}, line {line}: column names must be unique; repeated names are "

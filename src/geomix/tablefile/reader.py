@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,8 @@ class ReadOptions:
     """How to read a file.
 
     delimiter, header, encoding, decimal, thousands : of delimited text; delimiter None: detected
-    missing : cells that mean missing, besides empty cells (and NA and the like among numbers)
+    missing : cells that mean missing, besides empty cells (and NA and the like among numbers); in
+        Parquet and Feather texts that mean missing besides null, such as ""
     max_decompressed : limit on the decompressed size in bytes
     """
 
@@ -45,6 +47,13 @@ class ReadOptions:
                 raise InvalidParameterError(
                     f"Got {name}={mark!r}; expected one ASCII character, and no quote."
                 )
+        for name in ("decimal", "thousands"):
+            mark = getattr(self, name)
+            if mark is not None and (mark.isalnum() or mark in "+-"):
+                raise InvalidParameterError(
+                    f"Got {name}={mark!r}, which may be part of a number; expected a separator "
+                    "such as '.' or ','."
+                )
         if len({self.delimiter, self.decimal, self.thousands}) < 3 - (
             self.delimiter is None and self.thousands is None
         ):
@@ -54,19 +63,25 @@ class ReadOptions:
             )
         try:
             "".encode(self.encoding)
-        except LookupError:
+        except (LookupError, UnicodeError):
             raise InvalidParameterError(
-                f"Got encoding={self.encoding!r}, which Python does not know; expected a name "
-                "such as utf-8, latin-1, cp1252 or utf-16."
+                f"Got encoding={self.encoding!r}, which is no encoding of text; expected a "
+                "name such as utf-8, latin-1, cp1252 or utf-16."
             ) from None
 
 
 def open_table(
-    path: Any, options: ReadOptions | None = None, *, rereadable: bool = True
+    path: Any,
+    options: ReadOptions | None = None,
+    *,
+    rereadable: bool = True,
+    expected: Collection[str] = (),
 ) -> TableFile:
     """Open the table in a file; "-" is standard input.
 
     With ``rereadable=False`` a pipe is not buffered, and ``blocks`` can be called only once.
+    ``expected`` : names of columns to look for, which may all be numbers. A header of numbers is
+    refused otherwise, since it is probably a row.
 
     Examples
     --------
@@ -90,4 +105,4 @@ def open_table(
     if form in (PARQUET, FEATHER):
         return columnar.opened(source, stream, form, options)
     content = decompressed(stream, form, source.name, options.max_decompressed)
-    return delimited.opened(source, content, form, options)
+    return delimited.opened(source, content, form, options, expected)

@@ -15,11 +15,17 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
+from geomix.errors import InvalidParameterError
 from geomix.modelfile import atomic
-from geomix.tablefile.byte_source import STANDARD_INPUT
+from geomix.tablefile.byte_source import STANDARD_INPUT, display_path
 from geomix.tablefile.dialect import NUMBER
 
 STANDARD_OUTPUT = STANDARD_INPUT
+# Endings of known formats that would be misleading for CSV.
+NOT_WRITTEN = (
+    *(".feather", ".arrow", ".orc", ".avro", ".json", ".jsonl", ".ndjson", ".xlsx", ".xls"),
+    *(".zst", ".bz2", ".xz", ".zip", ".lz4", ".snappy", ".tgz"),
+)
 FORMULA = r"^[=+\-@\t\r]"
 
 Write = Callable[[Mapping[str, Any]], None]
@@ -32,16 +38,40 @@ def table_writer(path: Any, names: list[str], *, escape_formulas: bool = False) 
     The end of the path is the format: .parquet, .tsv, .tsv.gz, .csv.gz; CSV otherwise. "-" is CSV
     on standard output.
     """
+    form, is_gzip = output_form(path)
     with output(path) as file:
-        ending = os.fsdecode(path).lower()
-        if ending.endswith(".parquet"):
+        if form == "parquet":
             with _parquet(file) as write:
                 yield write
-        elif ending.endswith(".gz"):
+            return
+        delimiter = "\t" if form == "tsv" else ","
+        if is_gzip:
             with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=5) as inside:
-                yield _delimited(inside, names, "\t" if ".tsv" in ending else ",", escape_formulas)
+                yield _delimited(inside, names, delimiter, escape_formulas)
         else:
-            yield _delimited(file, names, "\t" if ending.endswith(".tsv") else ",", escape_formulas)
+            yield _delimited(file, names, delimiter, escape_formulas)
+
+
+def output_form(path: Any) -> tuple[str, bool]:
+    """The format that the end of a path names ("parquet", "tsv" or "csv"), and whether it is
+    compressed by gzip; raises for the ending of a format that is not written."""
+    name = os.fsdecode(path).lower()
+    inside = name.removesuffix(".gz")
+    is_gzip = inside != name
+    if is_gzip and inside.endswith(".parquet"):
+        raise _not_written(path, ".parquet.gz")
+    if odd := next((ending for ending in NOT_WRITTEN if inside.endswith(ending)), None):
+        raise _not_written(path, odd)
+    if inside.endswith(".parquet"):
+        return "parquet", False
+    return "tsv" if inside.endswith(".tsv") else "csv", is_gzip
+
+
+def _not_written(path: Any, ending: str) -> InvalidParameterError:
+    return InvalidParameterError(
+        f"Got the output {display_path(path)!r}, but {ending} is not written; expected .csv, "
+        ".tsv (also with .gz) or .parquet."
+    )
 
 
 @contextlib.contextmanager
