@@ -596,3 +596,21 @@ def test_a_notebook_shows_every_column():
     html = found.to_html()
     assert all(f"<td>{name}</td>" in html for name in model.columns)
     assert "30 columns, 6 more not shown" in str(found)
+
+
+def test_planes_that_differ_in_missing_cells_alone_are_no_twins(rng):
+    X = rng.normal(size=(300, 2))
+    X[rng.random(300) < 0.4, 1] = np.nan
+    y = np.where((X[:, 0] > 0.0) == np.isnan(X[:, 1]), "a", "b")
+    settings = {"lift": "spline", "n_planes": {"a": 2, "b": 1}, "l2": 1e-3, "max_interactions": 0}
+    model = GeometricMixtureClassifier(**settings, random_state=0).fit(X, y).model_
+
+    def findings_with(rise):
+        weights, biases = model.planes.weights.copy(), model.planes.biases.copy()
+        weights[1], biases[1] = weights[0], biases[0]
+        weights[1, -1] += rise  # the last step: whether the cell of the last column is missing
+        twin = replace(model, planes=replace(model.planes, weights=weights, biases=biases))
+        return [one.code for one in twin.explain_global().findings]
+
+    assert "GMX002" in findings_with(0.0)
+    assert "GMX002" not in findings_with(20.0)

@@ -128,11 +128,14 @@ def _duplicates(model: GeometricMixture, cards: Sequence[PlaneCard]) -> Iterator
 
 
 def _shape_gaps(model: GeometricMixture) -> FloatArray | None:
-    """(P, P) distances between planes: of weights per deviation, or of values at knots."""
+    """(P, P) distances between planes: of weights per deviation, or of values at knots, levels,
+    missing cells and cells of pairs."""
     if not model.lift.is_additive:
         V = model.planes.weights
     else:
-        V = np.hstack([_profile(shape) for shape in additive(model).shapes])
+        form = additive(model)
+        of_pairs = [pair.values.T / np.sqrt(len(pair.values)) for pair in form.pairs]
+        V = np.hstack([*(_profile(shape) for shape in form.shapes), *of_pairs])
     V = np.column_stack([V, model.planes.biases])
     squared = (V**2).sum(axis=1)
     gaps: FloatArray = np.sqrt(np.maximum(squared[:, None] + squared - 2.0 * V @ V.T, 0.0))
@@ -142,10 +145,10 @@ def _shape_gaps(model: GeometricMixture) -> FloatArray | None:
 
 
 def _profile(shape: Any) -> FloatArray:
-    values = shape.values / np.sqrt(shape.values.shape[1])
+    values = shape.values / np.sqrt(max(shape.values.shape[1], 1))
     if shape.kind == "category":
-        return values
-    return np.column_stack([values, shape.outer[:, 1] * shape.scale])
+        return np.column_stack([values, shape.missing])
+    return np.column_stack([values, shape.outer[:, 1] * shape.scale, shape.missing])
 
 
 def _impure(cards: Sequence[PlaneCard]) -> Iterator[Finding]:
