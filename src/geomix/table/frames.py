@@ -73,7 +73,7 @@ def as_table(X: Any, name: str) -> Any:
         )
     if isinstance(X, (list, tuple)):
         return _as_array(X, name)
-    return _dense(X) if _is_read_in_place(X) else _converted(X, name)
+    return X if _is_read_in_place(X) else _converted(X, name)
 
 
 def _as_array(X: Any, name: str) -> Any:
@@ -90,16 +90,6 @@ def _as_array(X: Any, name: str) -> Any:
         )
     # NumPy converts a list with some text to text; objects keep the type of each cell.
     return np.asarray(X, dtype=object)
-
-
-def _dense(X: Any) -> Any:
-    """A pandas frame with its sparse columns made dense, which scikit-learn would make a matrix."""
-    if not hasattr(X, "iloc"):
-        return X
-    names = [name for name, dtype in X.dtypes.items() if hasattr(dtype, "fill_value")]
-    if not names:
-        return X
-    return X.sparse.to_dense() if len(names) == X.shape[1] else X
 
 
 def _refuse_without_rows(X: Any, name: str) -> None:

@@ -65,8 +65,11 @@ def read_rows(
     ``schema`` that was learnt, with the help of ``fill`` (see ``Schema.encode``).
     """
     X = as_table(X, name)
-    names = None if is_sparse(X) else [column for column, _ in names_and_types(X)]
+    found = [] if is_sparse(X) else names_and_types(X)
+    names = None if is_sparse(X) else [column for column, _ in found]
     check_names_unique(names or [])
+    if found and all(hasattr(dtype, "fill_value") for _, dtype in found):
+        X = X.sparse.to_dense()  # a frame of pandas that scikit-learn would make a sparse matrix
     if not reset and schema is not None and is_frame(X):
         _check_order(estimator, names, schema)
     by_column = not is_sparse(X) and _is_mixed(estimator, X, schema)
