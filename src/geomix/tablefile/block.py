@@ -60,6 +60,32 @@ class TableFile(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class SameColumns:
+    """A ``TableFile`` with the columns of another one; what it changes are the blocks."""
+
+    table: TableFile
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.table.names
+
+    @property
+    def stored_kinds(self) -> Mapping[str, str]:
+        return self.table.stored_kinds
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.table.notes
+
+    def reads_as_number(self, cell: str) -> bool:
+        return self.table.reads_as_number(cell)
+
+
 def place_in(table: TableFile, row: int) -> str:
     """The position of a row, found by reading the file again up to that row."""
     for block in table.blocks({table.names[0]: RAW}):

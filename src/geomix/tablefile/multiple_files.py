@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from geomix.errors import SchemaError
-from geomix.tablefile.block import Block, TableFile
+from geomix.tablefile.block import Block, SameColumns, TableFile
 from geomix.tablefile.byte_source import STANDARD_INPUT
 from geomix.tablefile.column_names import first_few
 from geomix.tablefile.columnar import NULL
@@ -83,30 +83,10 @@ def open_tables(paths: Sequence[Any], options: ReadOptions | None = None) -> Tab
 
 
 @dataclass(frozen=True)
-class OneFile:
+class OneFile(SameColumns):
     """A ``TableFile`` that has to stay as it was when it was opened."""
 
-    table: TableFile
     watched: UnchangedFile
-
-    @property
-    def name(self) -> str:
-        return self.table.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.names
-
-    @property
-    def stored_kinds(self) -> Mapping[str, str]:
-        return self.table.stored_kinds
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.table.notes
-
-    def reads_as_number(self, cell: str) -> bool:
-        return self.table.reads_as_number(cell)
 
     def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
         return self.watched.read(lambda: self.table.blocks(kinds, raw), _n_rows)

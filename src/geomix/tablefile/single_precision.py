@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from geomix.errors import TableFileError
-from geomix.tablefile.block import NUMBER, Block, TableFile
+from geomix.tablefile.block import NUMBER, Block, SameColumns
 from geomix.tablefile.column_types import as_float32
 
 
-@dataclass(frozen=True)
-class SinglePrecision:
+class SinglePrecision(SameColumns):
     """A ``TableFile`` that refuses numbers beyond the range of float32; others are unchanged."""
-
-    table: TableFile
-
-    @property
-    def name(self) -> str:
-        return self.table.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.names
-
-    @property
-    def stored_kinds(self) -> Mapping[str, str]:
-        return self.table.stored_kinds
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.table.notes
-
-    def reads_as_number(self, cell: str) -> bool:
-        return self.table.reads_as_number(cell)
 
     def blocks(self, kinds: Mapping[str, str], raw: Sequence[str] = ()) -> Iterator[Block]:
         for block in self.table.blocks(kinds, raw):
