@@ -160,3 +160,18 @@ def test_the_wilson_interval_is_scipys():
     for n_hits, n_rows in ((0, 7), (3, 10), (99, 100), (20, 20)):
         expected = stats.binomtest(n_hits, n_rows).proportion_ci(method="wilson")
         assert wilson_interval(n_hits, n_rows) == pytest.approx(tuple(expected), abs=1e-12)
+
+
+def test_every_rule_adds_rows_to_those_before_it():
+    """Also where an earlier rule covers more than was searched, since it needs fewer conditions."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(0, 10, 300), "f": rng.normal(size=300)})
+    X["c"] = rng.choice(list("pqr"), 300)
+    score = X["a"] / 3 + X["f"] * (X["c"] == "p") + 0.5 * rng.normal(size=300)
+    y = np.digitize(score, [1.0, 2.0])
+    model = GeometricMixtureClassifier(lift="linear", n_planes=1, random_state=0).fit(X, y).model_
+    for i in range(0, 300, 30):
+        for purity in (0.5, 0.6, 0.8):
+            some = X[i : i + 30].reset_index(drop=True)
+            found = model.rules(some, y[i : i + 30], purity=purity, max_terms=2)
+            assert all(rule.n_new >= 2 for rule in found)

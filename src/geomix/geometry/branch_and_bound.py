@@ -314,7 +314,7 @@ class _Bounds:
     def remaining_of(self, depth: int, n_changes: IntArray) -> tuple[FloatArray, FloatArray]:
         """As ``remaining``, where only so many of the columns after one may change: the sum of the
         largest gains, and of the least cost - l gain, of that many columns."""
-        rest = [one[:, 0] for one in self.unary[depth + 1 :]]
+        rest = [one.min(axis=1) for one in self.unary[depth + 1 :]]
         each = np.sort(np.array(rest).reshape(len(rest), 2 * self.need.size), axis=0)
         sums = np.concatenate([np.zeros((1, each.shape[1])), np.cumsum(each, axis=0)])
         total = sums[np.clip(n_changes, 0, len(rest))]

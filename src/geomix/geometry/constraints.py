@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import FloatArray
+from geomix.arrays import BoolArray, FloatArray
 from geomix.explain.additive_form import Additive
 from geomix.explain.cells import column_place, column_places, model_schema
 from geomix.model import GeometricMixture
@@ -55,6 +55,13 @@ class Constraints:
         if j in self.levels:
             return self.levels[j] == [x] or bool(np.isnan(x))
         return bool(np.isnan(x) or self.low[j] == self.high[j])
+
+    def allows(self, row: FloatArray) -> BoolArray:
+        """(n_columns,) whether each cell of a row may be as it is. A missing one may."""
+        allowed: BoolArray = ~((row < self.low) | (row > self.high))
+        for j, codes in self.levels.items():
+            allowed[j] = row[j] in codes or np.isnan(row[j])
+        return allowed
 
     def only(self, row: FloatArray, columns: Iterable[int]) -> Constraints:
         """The same constraints with every other column fixed."""
@@ -106,8 +113,12 @@ def read_constraints(
     ranges: Mapping[Any, Any] | None = None,
     costs: Mapping[Any, float] | None = None,
     steps: Sequence[float | None] = (),
+    given: Mapping[str, Any] | None = None,
 ) -> Constraints:
-    """The user's constraints for one encoded row; unit : (n_columns,) as in ``unit_sizes``."""
+    """The user's constraints for one encoded row.
+
+    unit : (n_columns,) as in ``unit_sizes``;  given : the row's own cells, by column name
+    """
     schema = model_schema(model)
     low, high = np.full(len(row), -np.inf), np.full(len(row), np.inf)
     levels: dict[int, list[float]] = {}
@@ -115,23 +126,37 @@ def read_constraints(
         if column.kind == "category":
             # "(other)" is not a value that a row can take.
             levels[j] = sorted({*map(float, range(len(column.levels))), float(row[j])})
-    _limit(model, row, ranges or {}, low, high, levels)
-    for j in _numbers(model, increase_only, "increase_only"):
+    _limit(model, row, ranges or {}, given or {}, low, high, levels)
+    held = column_places(model, immutable)
+    for j in (*_numbers(model, increase_only, "increase_only"), *held):
         low[j] = max(low[j], row[j])
-    for j in _numbers(model, decrease_only, "decrease_only"):
+    for j in (*_numbers(model, decrease_only, "decrease_only"), *held):
         high[j] = min(high[j], row[j])
-    fixed = set(column_places(model, immutable)) | set(np.flatnonzero(np.isnan(row)).tolist())
-    for j in fixed:
+    for j in levels.keys() & set(held):
+        levels[j] = [code for code in levels[j] if code == row[j]]
+    for j in np.flatnonzero(np.isnan(row)).tolist():
         low[j] = high[j] = row[j]
         if j in levels:
             levels[j] = [float(row[j])]
+    _refuse_empty(model, low, high, levels)
+    cost = column_costs(model, costs)
+    return Constraints(low, high, levels, unit / cost, cost, tuple(steps) or (None,) * len(row))
+
+
+def _refuse_empty(
+    model: GeometricMixture, low: FloatArray, high: FloatArray, levels: dict[int, list[float]]
+) -> None:
     for j in np.flatnonzero(low > high).tolist():
         raise ValueError(
             f"Column {model.columns[j]!r} may lie between {low[j]:g} and {high[j]:g} only, which "
-            "leaves it no value; widen ranges, or take it out of increase_only or decrease_only."
+            "leaves it no value; widen ranges, or take it out of immutable, increase_only or "
+            "decrease_only."
         )
-    cost = column_costs(model, costs)
-    return Constraints(low, high, levels, unit / cost, cost, tuple(steps) or (None,) * len(row))
+    for j in (j for j, codes in levels.items() if not codes):
+        raise ValueError(
+            f"Column {model.columns[j]!r} is immutable, but its level is not among its ranges; add "
+            "it to ranges, or take the column out of immutable."
+        )
 
 
 def column_costs(model: GeometricMixture, costs: Mapping[Any, float] | None) -> FloatArray:
@@ -148,6 +173,7 @@ def _limit(
     model: GeometricMixture,
     row: FloatArray,
     ranges: Mapping[Any, Any],
+    given: Mapping[str, Any],
     low: FloatArray,
     high: FloatArray,
     levels: dict[int, list[float]],
@@ -156,8 +182,12 @@ def _limit(
         j = column_place(model, column)
         if j in levels:
             known = model_schema(model).columns[j]
-            codes = {known.code(plain_label(level)) for level in allowed}
-            levels[j] = sorted(codes - {-1.0})
+            named = [plain_label(level) for level in allowed]
+            # Unknown levels share one code, so that only the row's own one can be told apart.
+            codes = {known.code(level) for level in named} - {known.unseen}
+            if row[j] == known.unseen and given.get(known.name) in named:
+                codes.add(known.unseen)
+            levels[j] = sorted(codes)
             if not levels[j]:
                 raise ValueError(f"Got no known level in ranges of {column!r}: {allowed!r}.")
             continue

@@ -104,7 +104,8 @@ def counterfactuals(
 ) -> Counterfactuals:
     """Up to ``n`` counterfactuals that change different sets of columns, nearest first.
 
-    The other parameters are those of ``counterfactual``.
+    The other parameters are those of ``counterfactual``. The ``lower_bound`` of each is that of
+    the nearest row.
     """
     if not isinstance(n, (int, np.integer)) or n < 1:
         raise ValueError(f"Got n={n!r}; expected an integer of at least 1.")
@@ -154,6 +155,7 @@ def _asked(
     row, raw = encoded_row(model, x), raw_row(model, x)
     _refuse_overflow(model, row)
     unit = unit_sizes(model, form, limits.scale)
+    given = given_rows(model, raw, row[None, :])[0]
     booleans = boolean_columns(model, raw)
     whole = whole_columns(x, dict(zip(model.columns, unit.tolist(), strict=True)))
     free = read_constraints(
@@ -166,11 +168,11 @@ def _asked(
         ranges=dict.fromkeys(booleans, (0.0, 1.0)) | dict(limits.ranges or {}),
         costs=limits.costs,
         steps=column_steps(model, row, limits.X, limits.steps, whole | booleans),
+        given=given,
     )
     now = int(model.answer("class_scores", row[None, :])[0].argmax())
     wanted = [class_code(model, target)] if target is not None else None
     targets = wanted or [code for code in range(len(model.classes)) if code != now]
-    given = given_rows(model, raw, row[None, :])[0]
     task = Task(model, form, row, given, free, NORMS[norm], sparse, probability)
     return Question(task, targets, norm, now, target)
 

@@ -44,6 +44,7 @@ from geomix.geometry.tightening import refined_row, tightened
 FEW = 3  # columns that change under sparse="auto", or more if these are not enough
 FARTHEST = 4.0  # multiple of the nearest distance up to which few changes are preferred
 MOST_TRIES = 5  # numbers of columns that are searched: nearly always the first or the second does
+LOOSE = 1.5  # multiple of the bound from which on a distance is worth another search
 MOST_COLUMNS = 12  # of continuous columns, in which a few changes are searched for
 FEWER_PRICE = 1.5  # multiple of the distance with three changes for which one or two are preferred
 # The first reach that is searched where columns are linked by pairs, and the factor to the next.
@@ -92,6 +93,8 @@ def _nearest(task: Task, moves: Moves, code: int, bound: float, limit: float = n
         return Answer("infeasible", code, None, np.inf, np.inf)
     most = None if task.sparse == "auto" else task.sparse
     answer = _searched(task, moves, code, bound, most, limit)
+    if most is None:
+        answer = _nearer_by_few(task, moves, code, answer)
     if answer.distance > limit and not task.has_only_numbers:  # those are tightened at the end
         return answer
     if task.sparse == "auto" and answer.row is not None:
@@ -102,6 +105,17 @@ def _nearest(task: Task, moves: Moves, code: int, bound: float, limit: float = n
         few = answer if is_proved else _sparser(task, moves, code, answer)
         answer = few if few.distance < answer.distance else answer
     return _tightened(task, answer) if task.has_only_numbers else answer
+
+
+def _nearer_by_few(task: Task, moves: Moves, code: int, answer: Answer) -> Answer:
+    """The answer, or a nearer one with few changes. The search over all columns may pass over a
+    class that is the predicted one between two others only."""
+    is_close = answer.distance <= LOOSE * answer.lower_bound
+    if answer.row is None or is_close or task.is_discrete:
+        return answer
+    rows = _with_columns(task, moves, code, range(1, min(FEW, len(task.row)) + 1), answer.distance)
+    few = _answer(task, code, rows, answer.lower_bound, None, np.inf, False)
+    return few if few.distance < answer.distance else answer
 
 
 def _tightened(task: Task, answer: Answer) -> Answer:
@@ -115,9 +129,7 @@ def _tightened(task: Task, answer: Answer) -> Answer:
 
 def _is_forced(task: Task) -> bool:
     """Whether the present row breaks the constraints."""
-    limits = (task.row < task.free.low) | (task.row > task.free.high)
-    allowed = all(task.row[j] in codes or np.isnan(task.row[j]) for j, codes in _levels(task))
-    return bool(limits.any()) or not allowed
+    return not task.free.allows(task.row).all()
 
 
 def _levels(task: Task) -> list[tuple[int, list[float]]]:
@@ -221,7 +233,9 @@ def _searched_by_reach(
     """
     assert task.form is not None
     rows: list[FloatArray] = []
-    is_exact, is_complete, r = False, False, WIDER * max(bound, NEAREST)
+    is_exact, is_complete = False, False
+    # Below both ends, so that changes are searched even if the bound is as far as they reach.
+    r = WIDER * min(max(bound, NEAREST), 0.999 * min(limit, task.farthest))
     while not rows and r / WIDER < min(limit, task.farthest):
         r = min(r, limit) if r < task.farthest else limit
         options = task.options_within(r) if np.isfinite(r) else task.options
@@ -262,7 +276,12 @@ def _climbed(task: Task, code: int) -> FloatArray | None:
     """A valid row by coordinate ascent: single columns, then pairs of them, take the options with
     the largest margin until the row is valid. It is a starting point for ``tightened``."""
     assert task.form is not None
-    options, row, margin = task.options, task.row, -np.inf
+    options, margin = task.options, -np.inf
+    if not all(map(len, options)):
+        return None
+    row = task.row.copy()
+    for one in options:  # a cell that is not allowed changes in any case
+        row[one.column] = one.values[one.cost.argmin()]
     linked = [set(grid.columns) for grid in task.form.grids.grids]
     together = [pair for pair in combinations(options, 2) if {one.column for one in pair} in linked]
     for _ in range(MOST_CLIMBS):
@@ -385,7 +404,9 @@ def _lower_bound(task: Task, moves: Moves, code: int) -> float:
     unit, at = task.free.scale[number], task.row[number]
     low, high = ((end[number] - at) / unit for end in (task.free.low, task.free.high))
     slack = soft_slack(task.form, code) - aim.lead
+    # A level that is not allowed changes in any case.
+    Z = moves.Z + moves.F[moves.at_a[stay.segments[~number]]].sum(axis=0)
     found = plane_programs(
-        task.form, moves.Z, slopes[:, number] * unit, code, task.norm, low, high, slack
+        task.form, Z, slopes[:, number] * unit, code, task.norm, low, high, slack
     )
     return max(bound, min(one.lower_bound for one in found))

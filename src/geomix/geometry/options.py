@@ -87,6 +87,8 @@ def column_values(
     if free.low[j] == free.high[j] == x:
         return np.array([x]), True
     assert isinstance(shape, NumberShape)
+    if free.low[j] > free.high[j]:
+        return np.empty(0), True
     step = free.steps[j]
     low, high = _range(shape, x, free.low[j], free.high[j], free.scale[j], step)
     cuts = np.empty(0) if cells is None or cells.cuts is None else cells.cuts
@@ -97,7 +99,7 @@ def column_values(
             points = np.unique(np.append(points, sides[(sides >= low) & (sides <= high)]))
         return _first(x, points), False
     first, last = int(np.ceil((low - x) / step - 1e-9)), int(np.floor((high - x) / step + 1e-9))
-    is_bounded = np.isfinite([free.low[j], free.high[j]]).all() or not shape.outer.any()
+    is_bounded = not shape.outer.any() or (low == free.low[j] and high == free.high[j])
     if last - first < most:
         grid = np.arange(first, last + 1, dtype=float)
         return _first(x, np.unique(on_grid(x, grid, step))), bool(is_bounded)
@@ -134,9 +136,9 @@ def _range(
 ) -> tuple[float, float]:
     """Limits, or the ends of the curve, or REACH units along a straight line. Of limits beyond
     those the nearest value remains, or the nearest step."""
-    reach = REACH * scale if shape.outer.any() else 0.0
+    more = step or 0.0  # at least one value of the grid, also beyond the last knot
+    reach = REACH * scale if shape.outer.any() else more
     first, last = min(x, shape.knots[0]) - reach, max(x, shape.knots[-1]) + reach
-    more = step or 0.0  # at least one value of the grid
     return max(low, min(first, high - more)), min(high, max(last, low + more))
 
 

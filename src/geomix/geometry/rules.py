@@ -262,10 +262,11 @@ class _Finder:
                 break
             code = max(open_offers, key=lambda c: open_offers[c].score)
             rule = self._as_printed(code, open_offers[code])
-            if rule is not None:
-                found.append(rule)
             before = covered
             covered = covered | open_offers[code].inside
+            if rule is not None:
+                found.append(rule)
+                covered = covered | rule.inside[self.sample]  # with fewer conditions, it has more
             for other, offer in open_offers.items():
                 if other == code or (offer.inside & covered & ~before).any():
                     offers[other] = self._search(other, covered)

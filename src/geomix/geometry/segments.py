@@ -114,7 +114,8 @@ def _stepped_column(shape: NumberShape, x: float, free: Constraints) -> dict[str
     step, scale = free.steps[j], free.scale[j]
     assert step is not None
     ends = [max(free.low[j], min(x, shape.knots[0])), min(free.high[j], max(x, shape.knots[-1]))]
-    reach = REACH * scale if shape.outer.any() else 0.0
+    is_curve = not shape.outer.any()  # whose values beyond the last knot are those of one step
+    reach = step if is_curve else REACH * scale
     ends = [max(free.low[j], ends[0] - reach), min(free.high[j], ends[1] + reach)]
     first, last = np.ceil((ends[0] - x) / step - 1e-9), np.floor((ends[1] - x) / step + 1e-9)
     if not 0 <= last - first < MOST_STEPS:
@@ -122,11 +123,11 @@ def _stepped_column(shape: NumberShape, x: float, free: Constraints) -> dict[str
     values = on_grid(x, np.arange(first, last + 1), step)
     n = len(values)
     a = b = np.arange(n)
-    if reach and np.isneginf(free.low[j]):
-        values = np.append(values, values[0] - FAR * scale)
+    if free.low[j] < ends[0] and not is_curve:
+        values = np.append(values, max(free.low[j], values[0] - FAR * scale))
         a, b = np.append(n, a), np.append(0, b)
-    if reach and np.isposinf(free.high[j]):
-        values = np.append(values, values[n - 1] + FAR * scale)
+    if free.high[j] > ends[1] and not is_curve:
+        values = np.append(values, min(free.high[j], values[n - 1] + FAR * scale))
         a, b = np.append(a, n - 1), np.append(b, len(values) - 1)
     adds = shape(np.append(values, x))
     t = (values - x) / scale

@@ -73,14 +73,16 @@ def _cells(task: Task, row: FloatArray) -> dict[str, Any]:
 
 
 def diverse(question: Question, first: Counterfactual, n: int) -> tuple[Counterfactual, ...]:
-    """Up to n answers: each next one may not change a column that an earlier one needs."""
+    """Up to n answers: each next one may not change a column that an earlier one needs. A column
+    whose own cell is not allowed changes in all of them."""
     task = question.task
+    may_stay = dict(zip(task.model.columns, task.free.allows(task.row).tolist(), strict=True))
     found, barred = [first], [frozenset(first.changes)]
     names = list(task.model.columns)
     tried: list[frozenset[str]] = []
     while len(found) < n and barred:
         changed = barred.pop(0)
-        for name in sorted(changed, key=lambda one: names.index(one)):
+        for name in (one for one in names if one in changed and may_stay[one]):
             fixed = frozenset({name}) | (tried[0] if tried else frozenset())
             if len(found) == n or fixed in tried:
                 continue
@@ -89,6 +91,8 @@ def diverse(question: Question, first: Counterfactual, n: int) -> tuple[Counterf
             other = replace(question, task=replace(task, free=free)).best()
             is_new = all(set(other.changes) != set(one.changes) for one in found)
             if other.status == "found" and is_new:
-                found.append(other)
+                # Its own bound is that of rows that leave the barred columns as they are.
+                bound = min(first.lower_bound, other.distance)
+                found.append(replace(other, lower_bound=bound))
                 barred.append(frozenset(other.changes))
     return tuple(sorted(found, key=lambda one: one.distance))
