@@ -127,3 +127,39 @@ def test_cells_of_a_pair_have_plain_numbers_and_short_names_stand_upright():
     assert drawn["is_upright"]
     turned = Interaction(("a", "k"), edges, None, None, ("f", "t"), grid, 1.0, 0.5)
     assert not heat_map(turned, ("yes",))["is_upright"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (1989.0, 2024.0, ["1990", "2000", "2010", "2020"]),
+        (999_999.97, 1_000_000.03, ["999999.98", "1000000", "1000000.02"]),
+        (1.6e9, 1.7e9, ["1.6e9", "1.62e9", "1.65e9", "1.68e9", "1.7e9"]),
+        (-3e-9, 3e-9, ["−2e−9", "0", "2e−9"]),
+    ],
+)
+def test_ticks_of_an_axis_can_be_told_apart(low, high, expected):
+    made = panel(reaching(low, high))["x_ticks"]
+    assert [tick["text"] for tick in made] == expected
+
+
+def reaching(low, high):
+    x, edges = np.linspace(low, high, 5), np.linspace(low, high, 11)
+    return Effect(**vars(number(np.arange(5.0))) | {"x": x, "density_edges": edges})
+
+
+def test_cells_of_a_heat_map_can_be_told_apart_by_their_names():
+    edges = np.array([2001.0, 2002.0, 2003.0, 2004.0])
+    pair = Interaction(("year", "sex"), edges, None, None, ("f", "m"), np.ones((1, 3, 2)), 1.0, 0.5)
+    names = [one["text"] for one in heat_map(pair, ("yes",))["x_names"]]
+    assert names == ["2001 – 2002", "2002 – 2003", "2003 – 2004"]
+
+
+def test_a_heat_map_says_where_it_leaves_out_cells():
+    def drawn(n):
+        edges = np.arange(n + 1.0)
+        sizes = (np.ones((1, n, 2)), 1.0, 0.5)
+        return heat_map(Interaction(("a", "b"), edges, None, None, ("f", "m"), *sizes), ("yes",))
+
+    assert not drawn(12)["is_thinned"]
+    assert drawn(13)["is_thinned"]

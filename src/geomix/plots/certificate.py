@@ -79,7 +79,11 @@ class CertificateDisplay:
         ax.bar(height=wrong, bottom=right, label="wrong", **style, **place)
         median = float(np.median(self.radius))
         line = {"color": look.INK, "linewidth": 1.1, "linestyle": (0, (4, 3))}
-        ax.axvline(median, label=f"median {median:.3g}", **line)
+        if np.isfinite(median):
+            ax.axvline(median, label=f"median {median:.3g}", **line)
+        n_free = int((~np.isfinite(self.radius)).sum())
+        if n_free:  # they stand in the last bar, which has no such radius
+            ax.plot([], [], " ", label=f"last bar: {n_free} without any limit")
         ax.set(xlim=(0.0, edges[-1]), ylabel="rows")
         ax.set_xlabel(f"certified radius ({self.unit}, norm {self.norm:g})")
         look.quiet_frame(ax)

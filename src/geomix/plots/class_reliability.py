@@ -103,9 +103,13 @@ class ClassReliabilityDisplay:
         n_columns = min(PANEL_COLUMNS, n_panels)
         n_rows = -(-n_panels // n_columns)
         ax = look.own_axes(0.6 + 2.0 * n_columns, 0.8 + 2.1 * n_rows) if ax is None else ax
-        panels = look.panels(ax, n_panels, n_columns, (0.1, 0.22 if n_rows > 1 else 0.0))
+        panels = look.panels(ax, n_panels, n_columns, (0.16, 0.22 if n_rows > 1 else 0.0))
         for c, panel in enumerate(panels):
             self._draw_class(panel, c)
+            if c % n_columns == 0:
+                look.axis_label(panel.set_ylabel, "share of the class")
+            if c + n_columns >= n_panels:
+                look.axis_label(panel.set_xlabel, "predicted probability")
         for place, name in enumerate(self.curves):
             ax.plot([], [], label=look.plain(name), **self._style(place))
         look.legend_above(ax)

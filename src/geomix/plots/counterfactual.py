@@ -17,9 +17,11 @@ from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
 from geomix.plots.inputs import check_model, model_of
+from geomix.table.printing import both_ends, distinct_numbers
 
 STEPS = 101
 MOST_CHANGES = 8
+NAME, LEVEL = 28, 24  # most letters of a column's name, and of a level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,11 +106,16 @@ class CounterfactualDisplay:
         colors = [look.HUES[0] if size >= 0.0 else look.HUES[1] for size in sizes]
         ax.barh(range(n_changes), sizes, 0.6, color=colors)
         ax.axvline(0.0, color=look.QUIET, linewidth=0.7)
-        names = [look.plain(f"{name}: {text}") for name, text, _ in shown]
+        names = [
+            f"{look.plain(both_ends(name, NAME))}: {look.plain(text)}" for name, text, _ in shown
+        ]
         ax.set_yticks(range(n_changes), names)
         left_out = len(self.changes) - n_changes
         more = f"; {left_out} smaller ones not shown" if left_out else ""
-        ax.set(ylim=(n_changes - 0.4, -0.6), xlabel=f"change in standard deviations{more}")
+        cells = self.found.changes.values()
+        has_levels = any(not isinstance(new, (int, float)) for _, new in cells)
+        unit = "standard deviations" + ("; a level counts one" if has_levels else "")
+        ax.set(ylim=(n_changes - 0.4, -0.6), xlabel=f"change in {unit}{more}")
         look.quiet_frame(ax)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
@@ -123,6 +130,7 @@ def _changes(
         j = model.columns.index(name)
         is_category = bool(model_schema(model).is_category[j])
         size = 1.0 if is_category else float((after[j] - before[j]) / unit[j])
-        text = f"{old} to {new}" if is_category else f"{old:.4g} to {new:.4g}"
+        texts = [both_ends(cell, LEVEL) for cell in (old, new)]
+        text = " to ".join(texts if is_category else distinct_numbers([old, new]))
         made.append((name, text, size))
     return tuple(sorted(made, key=lambda one: -abs(one[2])))

@@ -14,6 +14,7 @@ from geomix.explain.effects import effects
 from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.inputs import check_model, model_of
+from geomix.table.printing import both_ends
 
 N_COLUMNS = 6  # panels, if no columns are named
 MOST_LEVELS = 10  # of a category in one panel; ``n_levels=None`` shows all
@@ -24,6 +25,7 @@ DENSITY_HEIGHT = 0.16  # of a panel, at its foot
 # The scale of a panel shows the curve; a band may reach this many times as far before it is cut.
 BAND_REACH = 2.5
 LEVEL_NAME = 22
+PANEL_NAME, SHORT_NAME = 28, 8  # letters of a name above its panel; with room for more beside it
 SKEWED = 0.08  # of the range of a column: half of its knots in less are drawn on a log scale
 
 
@@ -54,11 +56,14 @@ class EffectDisplay:
     ) -> EffectDisplay:
         """Of effects that are computed already.
 
-        columns : names of columns; None: the six with the largest importance
+        columns : names of columns; None: the six with the largest importance, without those that
+            have no effect at all
         labels : classes to draw; None: all, or the six with the largest effects
         """
         if columns is None:
-            chosen = tuple(one.column for one in found.strongest(N_COLUMNS))
+            strongest = found.strongest(N_COLUMNS)
+            moving = [one.column for one in strongest if _ranges(one).max(initial=0.0) > 0.0]
+            chosen = tuple(moving or [one.column for one in strongest])
         else:
             chosen = (columns,) if isinstance(columns, str) else tuple(columns)
         for column in chosen:
@@ -139,8 +144,7 @@ class EffectDisplay:
         look.quiet_frame(ax)
         ax.tick_params(labelsize=7)
         hidden = 0 if order is None or one.levels is None else _n_hidden(one.levels, order)
-        rest = f" ({hidden} rarer levels not shown)" if hidden else ""
-        look.panel_title(ax, one.column + rest)
+        look.panel_title(ax, _panel_title(one.column, hidden))
         if one.levels is not None and order is not None:
             self._draw_levels(ax, one, order, limits)
         else:
@@ -174,6 +178,7 @@ class EffectDisplay:
             ax.set_xticks(one.marks, [f"{mark:.4g}" for mark in one.marks])
         elif not _is_skewed(one):
             ax.xaxis.set_major_locator(look.few_ticks())
+            ax.xaxis.set_major_formatter(look.Numbers())
         unit = self.effects.unit(self.curves[0]) if len(self.curves) == 1 else "log-odds"
         look.axis_label(ax.set_ylabel, unit)
 
@@ -197,13 +202,22 @@ class EffectDisplay:
             ax.plot(values, places + offset, **style)
         _draw_shares(ax, one, order, places, limits)
         names = [*one.levels, "(missing)"]
-        shown = [look.cut(names[level], LEVEL_NAME) for level in order]
+        shown = [both_ends(names[level], LEVEL_NAME) for level in order]
         ax.set_yticks(places, shown, parse_math=False)
         ax.set(xlim=limits, ylim=(len(order) - 0.4, -0.6))
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
         unit = self.effects.unit(self.curves[0]) if len(self.curves) == 1 else "log-odds"
         look.axis_label(ax.set_xlabel, unit)
+
+
+def _panel_title(column: str, n_hidden: int) -> str:
+    """A column's name, and how many levels are not drawn; on a line of its own if that is long."""
+    name = both_ends(column, PANEL_NAME)
+    if not n_hidden:
+        return name
+    line = " " if len(name) <= SHORT_NAME else "\n"
+    return f"{name}{line}({n_hidden} rarer levels not shown)"
 
 
 def _curves(found: Effects, columns: Iterable[str], labels: Any) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
 from geomix.plots.inputs import check_model, model_of
+from geomix.table.printing import both_ends, distinct_numbers
 
 N_PAIRS = 4
 PANEL = (3.6, 3.0)
@@ -99,8 +100,9 @@ class InteractionDisplay:
         for panel, one in zip(panels, shown, strict=True):
             values = one.values[self.curve]
             self._draw(panel, one, most if share_scale else _largest(values))
-        look.title_above(ax, self._title())
-        if not shown:
+        if shown:
+            look.title_above(ax, self._title())
+        else:
             text = "This model has no interactions of columns."
             ax.text(0.5, 0.5, text, ha="center", va="center", color=look.QUIET)
         return replace(self, ax_=ax, figure_=ax.figure, panels_=tuple(panels))
@@ -162,7 +164,11 @@ def _ticks(set_ticks: Any, edges: Any, levels: Any, rotation: float) -> None:
     if levels is not None:
         step = -(-len(levels) // MOST_TICKS) if len(levels) > 2 * MOST_TICKS else 1
         places = np.arange(0, len(levels), step)
-        set_ticks(places + 0.5, [look.cut(levels[k], LEVEL_NAME) for k in places], **style)
+        set_ticks(places + 0.5, [both_ends(levels[k], LEVEL_NAME) for k in places], **style)
         return
     places = np.unique(np.linspace(0, len(edges) - 1, min(MOST_TICKS, len(edges))).round())
-    set_ticks(places, [edge_text(edges[int(k)]) for k in places], **style)
+    shown = [edges[int(k)] for k in places]
+    texts = list(map(edge_text, shown))
+    if len(set(texts)) < len(texts):
+        texts = distinct_numbers(shown)
+    set_ticks(places, texts, **style)

@@ -6,6 +6,7 @@ marker as well, so that colour is never the only cue.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
@@ -14,10 +15,10 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import Formatter, MaxNLocator
 
 from geomix.arrays import FloatArray
-from geomix.table.printing import printable, shortened
+from geomix.table.printing import distinct_numbers, left_to_right, printable, shortened
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B", "#B8A800")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 2, 2)), (0, (1, 1)))
@@ -34,6 +35,7 @@ DOTS_PER_INCH = 150
 TITLE: dict[str, Any] = {"fontsize": 10, "color": INK, "loc": "left", "pad": 8, "parse_math": False}
 # In characters: the room of a mark with its gap, and of a whole line of legend.
 LEGEND_MARK, LEGEND_LINE = 6, 72
+LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 12, 13  # of a legend, and of a title
 # A legend of more entries stands beside the axes, in columns of at most this many.
 MOST_ABOVE, MOST_IN_A_COLUMN = 12, 27
 LONGEST_LABEL = 36
@@ -61,8 +63,14 @@ def plane_shades(code: int, n_planes: int) -> FloatArray:
 def plain(text: Any) -> str:
     """Names of columns, classes and levels as text: matplotlib reads $ as mathematics, and leaves
     labels that begin with _ out of legends."""
-    escaped = str(text).replace("$", r"\$")
+    escaped = reading_on(str(text)).replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
+
+
+def reading_on(text: str) -> str:
+    """Text that reads from left to right, whatever script its first letter is of."""
+    marked = left_to_right(text)
+    return text if marked == text else f"\u200e{marked}"
 
 
 def own_axes(width: float, height: float) -> Any:
@@ -118,6 +126,16 @@ def panel_below(ax: Any, heights: tuple[float, float]) -> Any:
     return ax.figure.add_subplot(second)
 
 
+class Numbers(Formatter):  # type: ignore[misc, unused-ignore]
+    """Ticks of a column's numbers: each complete, with no factor or offset beside the axis."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return distinct_numbers([x])[0]
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        return distinct_numbers([float(f"{value:.12g}") for value in values])
+
+
 def panels(ax: Any, n_panels: int, n_columns: int, gap: tuple[float, float]) -> list[Any]:
     """Small axes in a grid inside ``ax``, whose own frame goes; ``gap`` in parts of ``ax``."""
     n_rows = -(-n_panels // n_columns)
@@ -137,6 +155,14 @@ def percent(share: float, _: Any = None) -> str:
     return f"{share:.0%}"
 
 
+def chance(share: float) -> str:
+    """A probability in a sentence: 100% and 0% only where it is exactly that."""
+    text = f"{share:.0%}"
+    if text == "100%" and share < 1.0:
+        return "over 99%"
+    return "under 1%" if text == "0%" and share > 0.0 else text
+
+
 def legend_above(ax: Any, n_columns: int | None = None, handles: Sequence[Any] = ()) -> None:
     """A legend over the axes, where it covers nothing; None: in as few lines as it fits.
 
@@ -148,7 +174,8 @@ def legend_above(ax: Any, n_columns: int | None = None, handles: Sequence[Any] =
         legend_beside(ax, shown)
         return
     labels = [one.get_label() for one in shown]
-    n_lines = -(-sum(len(label) + LEGEND_MARK for label in labels) // LEGEND_LINE)
+    room = min(LEGEND_LINE, int(LETTERS_PER_INCH * ax.figure.get_figwidth()))
+    n_lines = -(-sum(len(label) + LEGEND_MARK for label in labels) // room)
     ax.legend(
         handles=shown,
         loc="lower left",
@@ -213,6 +240,7 @@ def title_above(ax: Any, text: str) -> None:
     """The title of a whole grid of panels."""
     whole = ax.get_subplotspec()
     if whole is not None and whole.get_gridspec().get_geometry() == (1, 1):
+        text = textwrap.fill(text, int(TITLE_LETTERS_PER_INCH * ax.figure.get_figwidth()))
         ax.figure.suptitle(text, fontsize=10, color=INK, x=0.01, ha="left", parse_math=False)
     else:
         ax.set_title(text, fontsize=10, color=INK, loc="left", pad=18, parse_math=False)

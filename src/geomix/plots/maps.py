@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from geomix.arrays import FloatArray
 from geomix.plots import look
@@ -64,6 +65,9 @@ def frame_map(ax: Any, grid: Grid, columns: tuple[str, ...]) -> None:
     (left, bottom), (right, top) = grid.low, grid.high
     ax.set(xlim=(left, right), ylim=(bottom, top))
     ax.set(xlabel=look.plain(columns[0]), ylabel=look.plain(columns[1]))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(look.Numbers())
+        axis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
     look.quiet_frame(ax, box=True)
 
 

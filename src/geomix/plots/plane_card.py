@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from geomix.explain.cells import class_code
 from geomix.explain.global_explanation import ColumnCurves, explain_global
@@ -14,8 +15,11 @@ from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
 from geomix.plots.inputs import check_model, model_of
+from geomix.table.printing import both_ends
 
 N_COLUMNS = 6
+NAME, DIRECTION, PLANE, PANEL_NAME = 26, 34, 30, 24  # most letters of each
+WIDTH, ROOM_FOR_NAMES, LETTER = 6.2, 26, 0.07  # inches; letters that fit, and inches of one more
 PANEL_COLUMNS = 3
 MOST_LEVELS = 8
 
@@ -96,7 +100,7 @@ class PlaneCardDisplay:
         height = 1.0 + 0.32 * n_columns
         if self.curves:
             height = 0.6 + 1.35 * -(-n_columns // PANEL_COLUMNS)
-        ax = look.own_axes(6.2, height) if ax is None else ax
+        ax = look.own_axes(self._width(), height) if ax is None else ax
         panels = self._draw_curves(ax) if self.curves else self._draw_bars(ax)
         room = 22 if panels else 10  # the panels have titles of their own
         ax.set_title(look.plain(self._title()), fontsize=9, color=look.INK, loc="left", pad=room)
@@ -104,11 +108,19 @@ class PlaneCardDisplay:
 
     _repr_png_ = look.notebook_png
 
+    def _width(self) -> float:
+        """Inches of the figure: long names need room left of the bars."""
+        if self.curves:
+            return WIDTH
+        longest = max((len(_bar_name(one)) for one in self.card.columns), default=0)
+        return WIDTH + LETTER * max(longest - ROOM_FOR_NAMES, 0)
+
     def _title(self) -> str:
+        name = both_ends(self.card.name, PLANE)
         if self.card.usage is None:
-            return f"Plane {self.card.name}"
+            return f"Plane {name}"
         right = "" if self.card.purity is None else f", {self.card.purity:.0%} of them correct"
-        return f"Plane {self.card.name} answers for {self.card.usage:.0%} of the rows{right}"
+        return f"Plane {name} answers for {self.card.usage:.0%} of the rows{right}"
 
     def _draw_bars(self, ax: Any) -> list[Any]:
         columns = self.card.columns
@@ -118,11 +130,7 @@ class PlaneCardDisplay:
         color, style = look.class_color(self.code), {"edgecolor": "white", "height": 0.66}
         ax.barh(places, sizes, color=color, hatch=hatches, **style)
         ax.axvline(0.0, color=look.QUIET, linewidth=0.7)
-        names = [
-            one.column if _is_straight(one) else f"{one.column} ({one.direction})"
-            for one in columns
-        ]
-        ax.set_yticks(places, list(map(look.plain, names)))
+        ax.set_yticks(places, [look.plain(_bar_name(one)) for one in columns])
         ax.set(ylim=(len(columns) - 0.4, -0.6), xlabel="moves the plane's score by (deviation)")
         look.quiet_frame(ax)
         ax.spines["left"].set_visible(False)
@@ -136,10 +144,16 @@ class PlaneCardDisplay:
         for panel, curve in zip(panels, self.curves, strict=True):
             _draw_curve(panel, curve, self.place, look.class_color(self.code))
             panel.set_ylim(-most, most)
-            panel.set_title(look.plain(curve.column), fontsize=8, color=look.INK, loc="left", pad=3)
+            name = look.plain(both_ends(curve.column, PANEL_NAME))
+            panel.set_title(name, fontsize=8, color=look.INK, loc="left", pad=3)
             look.quiet_frame(panel)
             panel.tick_params(labelsize=7)
         return panels
+
+
+def _bar_name(one: ColumnStrength) -> str:
+    name = both_ends(one.column, NAME)
+    return name if _is_straight(one) else f"{name} ({both_ends(one.direction, DIRECTION)})"
 
 
 def _is_straight(one: ColumnStrength) -> bool:
@@ -151,9 +165,11 @@ def _draw_curve(ax: Any, curve: ColumnCurves, place: int, color: str) -> None:
     values = curve.values[place]
     if curve.levels is None:
         ax.plot(curve.x, values, color=color, linewidth=1.6)
+        ax.xaxis.set_major_formatter(look.Numbers())
+        ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
         return
     strongest = np.sort(np.argsort(-np.abs(values), kind="stable")[:MOST_LEVELS])
     ax.bar(range(len(strongest)), values[strongest], 0.7, color=color)
     names = [str(curve.levels[level]) for level in strongest]
-    cut = [look.plain(name if len(name) <= 10 else name[:9] + "…") for name in names]
+    cut = [look.plain(both_ends(name, 10)) for name in names]
     ax.set_xticks(range(len(strongest)), cut, rotation=30, ha="right")

@@ -12,7 +12,7 @@ from geomix.model import GeometricMixture
 from geomix.plots import look
 from geomix.plots.frames import frame
 from geomix.plots.inputs import check_model, model_of
-from geomix.table.printing import shown
+from geomix.table.printing import both_ends, shown
 
 N_COLUMNS = 10
 NAME, ROOM, MOST_WHOLE = 36, 0.12, 1e12
@@ -86,7 +86,7 @@ class WaterfallDisplay:
                 style = {"color": look.QUIET, "linewidth": 0.6}
                 ax.plot([start + value] * 2, [place - 0.33, place + 1.33], **style)
         ax.axvline(0.0, color=look.QUIET, linewidth=0.7, linestyle=(0, (4, 3)))
-        names = [look.cut(name, NAME) for name, _ in bars]
+        names = [_bar_name(name) for name, _ in bars]
         ax.set_yticks(range(len(bars)), names, parse_math=False)
         ax.set(ylim=(len(bars) - 0.4, -0.6))
         low, high = min(0.0, *ends), max(0.0, *ends)
@@ -108,8 +108,8 @@ class WaterfallDisplay:
         P, label, against = one.probabilities[0], one.labels[0], one.against[0]
         kind = "" if one.is_exact else f" ({one.method}: approximation)"
         return (
-            f"Why {one.classes[label]} ({P[label]:.0%}) and not {one.classes[against]} "
-            f"({P[against]:.0%}){kind}"
+            f"Why {one.classes[label]} ({look.chance(P[label])}) and not {one.classes[against]} "
+            f"({look.chance(P[against])}){kind}"
         )
 
     def _bars(self) -> list[tuple[str, float]]:
@@ -118,10 +118,11 @@ class WaterfallDisplay:
         parts, cells = one.contributions[0], one.cells[0]
         order = np.argsort(-np.abs(parts), kind="stable")
         bars = [("average row", float(one.bias[0]))]
-        for j in order[: self.n_columns]:
+        n_shown = self.n_columns + (len(order) == self.n_columns + 1)  # no line for "1 other"
+        for j in order[:n_shown]:
             name = one.columns[j]
             bars.append((f"{name} = {_cell(cells[name])}", float(parts[j])))
-        rest = order[self.n_columns :]
+        rest = order[n_shown:]
         if len(rest):
             bars.append((f"{len(rest)} other columns", float(parts[rest].sum())))
         if abs(float(one.pooling[0])) >= SMALLEST_POOLING:
@@ -129,13 +130,27 @@ class WaterfallDisplay:
         return [*bars, ("log-odds of this row", float(one.margin[0]))]
 
 
+def _bar_name(name: str) -> str:
+    """A bar's name in the room that it has; of "column = cell" both are cut, neither is lost."""
+    column, sign, cell = name.rpartition(" = ")
+    if not sign or len(name) <= NAME:
+        return look.reading_on(look.cut(name, NAME))
+    cell = both_ends(cell, NAME // 2)
+    return look.reading_on(f"{both_ends(column, NAME - len(cell) - len(sign))}{sign}{cell}")
+
+
 def _cell(cell: Any) -> str:
-    """A whole number with all its digits, others with four."""
+    """A whole number with all its digits, others with four; a year has no comma."""
     if cell is None:
         return "missing"
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < MOST_WHOLE:
-        return f"{cell:,.0f}"
+    if isinstance(cell, float) and _has_no_fraction(cell):
+        return f"{cell:,.0f}" if abs(cell) >= 1e4 else f"{cell:.0f}"
     return shown(cell)
+
+
+def _has_no_fraction(cell: float) -> bool:
+    """Whether a number is whole, or so large that its fraction says nothing."""
+    return abs(cell) < MOST_WHOLE and (cell.is_integer() or abs(cell) >= 1e9)
 
 
 def _one_row(x: Any) -> Any:

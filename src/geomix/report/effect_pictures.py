@@ -14,11 +14,12 @@ import numpy as np
 
 from geomix.arrays import FloatArray
 from geomix.explain.effect_facts import Effect, Effects, Interaction, edge_text
+from geomix.table.printing import distinct_numbers
 
 WIDTH, PLOT = 300, 110  # of a panel, and height of its plot of a number
 LEFT, RIGHT, TOP = 44, 6, 6
 DENSITY = 16  # height of the histogram under a plot
-MISSING = 34  # room for the missing cells, right of a plot
+MISSING = 44  # room for the missing cells, right of a plot
 NAMES, SHARES, LEVEL = 112, 44, 17  # of a panel of levels: names, shares, height of a line
 MOST_LEVELS = 8
 MOST_POINTS = 120
@@ -101,10 +102,10 @@ def _number_panel(
 def _x_ticks(places: list[float], across: Any, width: float) -> list[dict[str, Any]]:
     """Ticks whose texts stay inside the panel."""
     made = []
-    for tick in places:
+    for tick, text in zip(places, distinct_numbers(places), strict=True):
         at = float(across(tick))
         anchor = "end" if at > width - 16 else "start" if at < 8 else "middle"
-        made.append({"at": _short(at), "text": _text(tick), "anchor": anchor})
+        made.append({"at": _short(at), "text": text, "anchor": anchor})
     return made
 
 
@@ -382,13 +383,17 @@ def heat_map(one: Interaction, labels: tuple[Any, ...]) -> dict[str, Any]:
         "is_upright": longest <= UPRIGHT,
         "most": most,
         "cell": CELL,
+        "is_thinned": values.shape != one.values[curve].shape,
     }
 
 
 def _cell_names(edges: FloatArray | None, levels: tuple[str, ...] | None) -> list[str]:
     if edges is None:
         return list(levels or ())
-    return [f"{a} – {b}" for a, b in itertools.pairwise(map(edge_text, edges))]
+    texts = list(map(edge_text, edges))
+    if len(set(texts)) < len(texts):
+        texts = distinct_numbers(edges.tolist())
+    return [f"{a} – {b}" for a, b in itertools.pairwise(texts)]
 
 
 def _some(names: list[str]) -> list[tuple[int, str]]:
@@ -439,15 +444,6 @@ def _path(x: FloatArray, y: FloatArray) -> str:
 
 def _short(number: float, digits: int = 1) -> float:
     return round(float(number), digits)
-
-
-def _text(x: float) -> str:
-    """A number as short as an axis needs it."""
-    size = abs(x)
-    text = f"{x:,.0f}" if size >= 1000 else f"{x:.4g}"
-    if size >= 1e8 or (0 < size < 1e-3):
-        text = f"{x:.2g}"
-    return text.replace("-", "−", 1) if x < 0 else text
 
 
 def _signed(x: float) -> str:

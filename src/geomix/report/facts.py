@@ -202,6 +202,7 @@ def _effects(found: Effects, quality: Evaluation) -> dict[str, Any]:
         "with_planes": any(one.planes_low is not None for one in found) and len(curves) == 1,
         "importances": importance_bars(found, MOST_IMPORTANCES),
         "heat_maps": [heat_map(one, found.labels) for one in drawn],
+        "has_pairs": bool(found.interactions),
         "pairs": [(one.name, one.strength) for one in found.interactions if one not in drawn],
     }
 

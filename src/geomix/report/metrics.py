@@ -116,7 +116,9 @@ def _metrics(
             continue
         low, high = value + np.quantile(swing, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0])
         most = 1.0 if measure.is_share else np.inf
-        ends = max(float(low), 0.0), min(float(high), most)
+        # Resampled rows are never better calibrated than the rows they come from.
+        low, high = min(float(low), value), max(float(high), value)
+        ends = max(low, 0.0), min(high, most)
         made.append(Metric(name, measure.meaning, value, *ends, measure.is_share))
     return tuple(made)
 

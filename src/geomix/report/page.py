@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from geomix.report.words import listed, percent
-from geomix.table.printing import printable, shown
+from geomix.table.printing import both_ends, left_to_right, printable, shown
 
 SCRIPTS = (
     "score.js",
@@ -93,6 +93,7 @@ def _environment() -> Any:
         loader=loader,
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_written,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -103,8 +104,14 @@ def _environment() -> Any:
     environment.filters["signed"] = _signed
     environment.filters["unbroken"] = _unbroken
     environment.filters["short"] = _shortened
+    environment.filters["both_ends"] = both_ends
     environment.filters["figure"] = _figure
     return environment
+
+
+def _written(value: Any) -> Any:
+    """What the template writes; markup stays as it is."""
+    return left_to_right(value) if type(value) is str else value
 
 
 def _interval(ends: tuple[float, float]) -> str:
@@ -136,6 +143,7 @@ def _figure(cell: Any) -> str:
     """A cell as text; numbers with four digits, and without an exponent up to ten million."""
     if not isinstance(cell, float):
         return printable(shown(cell))
+    text = f"{cell:.4g}"
     if abs(cell) < 1e7 and (cell == round(cell) or abs(cell) >= 1e4):
-        return f"{cell:,.0f}"
-    return f"{cell:.4g}"
+        text = f"{cell:.0f}" if abs(cell) < 1e4 else f"{cell:,.0f}"
+    return text.replace("-", "−")

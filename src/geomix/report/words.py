@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from geomix.explain.cells import model_schema
 from geomix.explain.effect_facts import Effects
 from geomix.explain.global_explanation import GlobalExplanation
 from geomix.model import GeometricMixture
@@ -14,7 +15,6 @@ from geomix.table.printing import printable
 
 LIFTS = {
     "linear": "straight planes over the columns",
-    "spline": "a curve for each number and a value for each level",
     "fourier": "planes over Fourier features, an approximated kernel",
 }
 NAMES_IN_A_LIST = 5
@@ -68,7 +68,8 @@ def _what_it_is(model: GeometricMixture) -> str:
         one_plane = f"{opening} Each class has one plane ({parts}){members}"
         if not model.lift.is_additive:
             return f"{one_plane}."
-        return f"{one_plane}: its score is a sum over the columns, which the pictures below show."
+        pairs = " and pairs of columns" if model.lift.n_pairs else ""
+        return f"{one_plane}: its score is a sum over the columns{pairs}; the pictures show them."
     return (
         f"{opening} Each class is a soft union of regions, one for each of its planes. There are "
         f"{planes.n_planes} planes: {parts}{members}."
@@ -78,10 +79,15 @@ def _what_it_is(model: GeometricMixture) -> str:
 def _parts(model: GeometricMixture) -> str:
     """What a plane is made of."""
     n_pairs = model.lift.n_pairs
-    if not n_pairs:
+    if model.lift.kind != "spline":
         return LIFTS[model.lift.kind]
-    pairs = "a pair" if n_pairs == 1 else f"each of {n_pairs} pairs"
-    return f"a curve for each number, a value for each level and a table for {pairs} of columns"
+    is_category = model_schema(model).is_category
+    parts = [] if is_category.all() else ["a curve for each number"]
+    parts += ["a value for each level"] if is_category.any() else []
+    if n_pairs:
+        pairs = "a pair" if n_pairs == 1 else f"each of {n_pairs} pairs"
+        parts.append(f"a table for {pairs} of columns")
+    return listed(parts)
 
 
 def _how_good(model: GeometricMixture, quality: Evaluation) -> str:

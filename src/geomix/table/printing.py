@@ -7,6 +7,8 @@ markup is escaped in HTML and control characters are escaped in text.
 from __future__ import annotations
 
 import html
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,10 @@ from typing import Any
 import numpy as np
 
 CELL = 40  # longest text of a cell in a terminal, except in the last column
+EXPONENT_FROM = 1e12  # smaller numbers with five digits and more are written out
+# Letters of Hebrew, Arabic and their neighbours, with what stands between them.
+_LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+RIGHT_TO_LEFT = re.compile(f"{_LETTER}(?:[\\s_-]*{_LETTER})*")
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,9 @@ class SmallTable:
     def __str__(self) -> str:
         lines = [self.headings, *(tuple(map(shown, row)) for row in self.rows)]
         cut = [[*map(_short, line[:-1]), printable(line[-1])] for line in lines]
-        widths = [max(len(line[j]) for line in cut) for j in range(len(self.headings))]
+        widths = [max(_width(line[j]) for line in cut) for j in range(len(self.headings))]
         pairs = [zip(line, widths, strict=True) for line in cut]
-        body = ["  ".join(cell.ljust(width) for cell, width in pair).rstrip() for pair in pairs]
+        body = ["  ".join(_padded(cell, width) for cell, width in pair).rstrip() for pair in pairs]
         return "\n".join([printable(self.title), *("  " + line for line in body)])
 
     def to_html(self) -> str:
@@ -76,12 +82,55 @@ def shortened(text: str, n: int) -> str:
 
 
 def shown(cell: Any) -> str:
-    """A cell as text: numbers with four digits, "" for None."""
+    """A cell as text: numbers with four digits, or all of those before the point; "" for None."""
     if cell is None:
         return ""
     if isinstance(cell, (float, np.floating)):
-        return "missing" if np.isnan(cell) else f"{cell:.4g}"
+        return "missing" if np.isnan(cell) else _number(float(cell))
     return str(cell)
+
+
+def _number(x: float) -> str:
+    if not 1e4 <= abs(x) < EXPONENT_FROM:
+        return f"{x:.4g}"
+    return f"{x:.2f}".rstrip("0").rstrip(".") if abs(x) < 1e9 else f"{x:.0f}"
+
+
+def distinct_numbers(places: Sequence[float]) -> list[str]:
+    """Numbers as texts for an axis: as short as they can be while different ones differ."""
+    for digits in range(4, 17):
+        texts = [_axis_number(place, digits) for place in places]
+        if len(set(texts)) == len(set(places)):
+            return texts
+    return list(map(str, places))
+
+
+def _axis_number(x: float, digits: int) -> str:
+    """A number of an axis; whole ones of less than five digits, such as years, have no comma."""
+    size = abs(x)
+    if size >= 1e8 or 0 < size < 1e-3:
+        text = f"{x:.{digits - 1}g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+    elif size >= 1000:
+        text = f"{x:.{digits}g}" if digits > 4 else f"{x:,.0f}"
+        text = text.replace(",", "") if size < 1e4 else text
+    else:
+        text = f"{x:.{digits}g}"
+    return text.replace("-", "−")
+
+
+def both_ends(name: Any, most: int) -> str:
+    """A long name without its middle: names that begin alike often differ at their ends."""
+    text = printable(str(name))
+    first = most // 2
+    return text if len(text) <= most else f"{text[:first]}…{text[first + 1 - most :]}"
+
+
+def left_to_right(text: str) -> str:
+    """Text in which a name of a right-to-left script moves no sign or number that follows it.
+
+    Without the mark, "name >= 2" would be shown with its sign and its number before the name.
+    """
+    return RIGHT_TO_LEFT.sub("\\g<0>\u200e", text)
 
 
 def printable(text: str) -> str:
@@ -93,6 +142,18 @@ def printable(text: str) -> str:
 
 def _short(text: str) -> str:
     return shortened(printable(text), CELL)
+
+
+def _width(text: str) -> int:
+    """Places of a terminal that a text takes: two for a Chinese letter or an emoji."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
 
 
 def html_of(name: str, tables: Sequence[SmallTable]) -> str:

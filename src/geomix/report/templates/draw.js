@@ -17,16 +17,42 @@ function drawn(name, attributes = {}, ...children) {
   return made;
 }
 
+/** The colour of a class; the ninth class has that of the first in a lighter shade. */
 function classColour(code) {
-  return `c${code % 8}`;
+  return `c${code % 8}${["", " paler", " palest"][Math.floor(code / 8) % 3]}`;
+}
+
+/** Text in which a name of a right-to-left script moves nothing that follows it. */
+function leftToRight(text) {
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text) ? `${text}\u200e` : text;
 }
 
 /** A number with about four digits. */
 function shortNumber(x) {
   if (x === 0) return "0";
   const size = Math.abs(x);
-  if (size >= 1e6 || size < 1e-4) return x.toExponential(2);
-  return String(Number(x.toPrecision(4))).replace("-", "\u2212");
+  const text = size >= 1e6 || size < 1e-4 ? x.toExponential(2) : String(Number(x.toPrecision(4)));
+  return text.replace("e+", "e").replaceAll("-", "\u2212");
+}
+
+/** As many digits as show a hundredth of `unit`, and four at least; whole numbers have all. */
+function digitsFor(x, unit) {
+  if (Number.isInteger(x) && Math.abs(x) < 1e12 && unit < 1e9) return 12;
+  const needed = Math.round(Math.log10(Math.abs(x) / unit)) + 2;
+  return clip(Number.isFinite(needed) ? needed : 4, 4, 15);
+}
+
+/** A number of a column whose standard deviation is `unit`. */
+function columnNumber(x, unit) {
+  const digits = digitsFor(x, unit);
+  return digits === 4 ? shortNumber(x) : String(Number(x.toPrecision(digits))).replaceAll("-", "\u2212");
+}
+
+/** The same as a field for numbers takes it; long ones with an exponent. */
+function fieldNumber(x, unit) {
+  const number = Number(x.toPrecision(digitsFor(x, unit)));
+  const [text, short] = [String(number), number.toExponential().replace("e+", "e")];
+  return text.length > 9 && short.length < text.length ? short : text;
 }
 
 function percent(share) {

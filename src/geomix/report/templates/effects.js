@@ -13,7 +13,8 @@ function nearestPlace(numbers, x) {
 
 /** The tip of one point: the value of the column, and the effect with its band. */
 function effectLines(name, effect, place, labels) {
-  const lines = [`${name} = ${shortNumber(effect.x[place])}`];
+  const range = Math.abs(effect.x[effect.x.length - 1] - effect.x[0]) || 1;
+  const lines = [`${leftToRight(name)} = ${columnNumber(effect.x[place], range / 4)}`];
   effect.values.forEach((curve, i) => {
     const band = effect.lower
       ? ` (${effect.lower[i][place].toFixed(2)} to ${effect.upper[i][place].toFixed(2)})`
@@ -39,6 +40,7 @@ function buildEffects(effects, labels) {
     button.hidden = false;
     button.addEventListener("click", () => enlarge(button));
   }
+  if (byId("scale-switch") === null) return;
   byId("scale-switch").hidden = false;
   byId("common-scale").addEventListener("change", (event) => setScale(box, event.target.checked));
 }

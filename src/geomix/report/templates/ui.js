@@ -15,6 +15,12 @@ const KINDS = {
   Unsure: "the two best classes are nearly level",
   Any: "drawn at random",
 };
+reading.classes = reading.classes.map(leftToRight);
+reading.planes = reading.planes.map(leftToRight);
+for (const column of reading.columns) {
+  column.name = leftToRight(column.name);
+  column.levels = column.levels.map(leftToRight);
+}
 const units = reading.columns.map((column) => column.unit);
 const missingShares = reading.columns.map((column) => column.missing_share);
 const state = { cells: [], row: null, isEdited: false, showsAll: false };
@@ -146,7 +152,7 @@ function showCell(j) {
   }
   slider.value = String(cell);
   // What is being typed must not be rewritten under the cursor.
-  if (document.activeElement !== field) field.value = String(cell);
+  if (document.activeElement !== field) field.value = fieldNumber(cell, units[j]);
 }
 
 // --- the prediction and its reasons ---
@@ -172,13 +178,15 @@ function showWaterfall(found, parts) {
   const order = parts.byColumn.map((_, j) => j).sort((a, b) => {
     return Math.abs(parts.byColumn[b]) - Math.abs(parts.byColumn[a]);
   });
-  const shown = order.slice(0, STEPS_SHOWN);
+  // The line of a single other column is better its own.
+  const nShown = order.length === STEPS_SHOWN + 1 ? order.length : STEPS_SHOWN;
+  const shown = order.slice(0, nShown);
   const steps = shown.map((j) => {
     const name = `${reading.columns[j].name} = ${cellText(j, state.cells[j])}`;
     return { name, value: parts.byColumn[j] };
   });
-  const rest = order.slice(STEPS_SHOWN).reduce((sum, j) => sum + parts.byColumn[j], 0);
-  if (order.length > STEPS_SHOWN) steps.push({ name: `${order.length - STEPS_SHOWN} other columns`, value: rest });
+  const rest = order.slice(nShown).reduce((sum, j) => sum + parts.byColumn[j], 0);
+  if (order.length > nShown) steps.push({ name: `${order.length - nShown} other columns`, value: rest });
   if (Math.abs(parts.pooling ?? 0) > 0.005) steps.push({ name: "several planes", value: parts.pooling });
   const against = `${reading.classes[found.code]} over ${reading.classes[found.rival]}`;
   const title = element("p", { className: "note" }, `Why: log-odds of ${against}`);
@@ -252,7 +260,8 @@ function nearestFlip(flips) {
     return element("p", {}, title, ": none of the columns shown changes the prediction alone.");
   }
   const { j, flip, distance, code } = best;
-  const text = `: ${reading.columns[j].name} at ${shortNumber(flip)} (now ${shortNumber(state.cells[j])}, ${shortNumber(distance)} standard deviations away) makes it ${reading.classes[code]}.`;
+  const [at, now] = [flip, state.cells[j]].map((x) => columnNumber(x, units[j]));
+  const text = `: ${reading.columns[j].name} at ${at} (now ${now}, ${shortNumber(distance)} standard deviations away) makes it ${reading.classes[code]}.`;
   return element("p", {}, title, text);
 }
 
@@ -269,8 +278,7 @@ function counterfactualPart() {
   const after = [...state.row.cells];
   for (const [j, cell] of changes) after[j] = cell;
   const becomes = reading.classes[answer(model, after).code];
-  const levels = model.columns.some((column) => column.kind !== "number");
-  const text = `: ${becomes}, ${shortNumber(distance)} ${levels ? "standard deviations and changed levels" : "standard deviations"} away (${proof}); computed when this page was written. `;
+  const text = `: ${becomes}, ${distanceText(distance, changes)} away (${proof}); computed when this page was written. `;
   const apply = element("button", { type: "button" }, "Show it");
   apply.addEventListener("click", () => {
     state.cells = after;
@@ -290,9 +298,16 @@ function counterfactualPart() {
   return [element("p", {}, title, text, apply), element("ul", { className: "changes" }, ...list)];
 }
 
+/** A distance in the units of what changes: deviations of numbers, levels, or both. */
+function distanceText(distance, changes) {
+  const nLevels = changes.filter(([j]) => model.columns[j].kind !== "number").length;
+  if (nLevels === changes.length) return nLevels === 1 ? "one changed level" : `${nLevels} changed levels`;
+  return `${shortNumber(distance)} standard deviations${nLevels > 0 ? " and changed levels" : ""}`;
+}
+
 function cellText(j, cell) {
   if (cell === null) return "missing";
-  if (model.columns[j].kind === "number") return shortNumber(cell);
+  if (model.columns[j].kind === "number") return columnNumber(cell, units[j]);
   return cell < 0 ? "(never seen)" : reading.columns[j].levels[cell];
 }
 
@@ -306,7 +321,7 @@ function showColumns(found, parts, flips) {
     const strip = isNumber
       ? numberStrip(along, column.low, column.high, cell)
       : levelStrip(along.codes, cell);
-    made.flips.textContent = isNumber ? flipText(along, cell, column) : levelText(j, along, found.code);
+    made.flips.textContent = isNumber ? flipText(along, cell, column, (x) => columnNumber(x, units[j])) : levelText(j, along, found.code);
     strip.setAttribute("role", "img");
     strip.setAttribute("aria-label", made.flips.textContent);
     made.strip.replaceChildren(strip);
@@ -317,19 +332,19 @@ function showColumns(found, parts, flips) {
 }
 
 /** The nearest flips on either side, as far as the strip shows them: within the rows' range. */
-function flipText({ flips, codes }, cell, { low, high }) {
+function flipText({ flips, codes }, cell, { low, high }, text) {
   if (flips.length === 0) return "never changes";
   const at = cell ?? flips[0];
   const [from, to] = [Math.min(low, at), Math.max(high, at)];
   const texts = [];
   const below = flips.filter((flip) => flip < at).length;
   if (below > 0 && flips[below - 1] >= from) {
-    texts.push(`below ${shortNumber(flips[below - 1])}: ${reading.classes[codes[below - 1]]}`);
+    texts.push(`below ${text(flips[below - 1])}: ${reading.classes[codes[below - 1]]}`);
   }
   if (below < flips.length && flips[below] <= to) {
-    texts.push(`above ${shortNumber(flips[below])}: ${reading.classes[codes[below + 1]]}`);
+    texts.push(`above ${text(flips[below])}: ${reading.classes[codes[below + 1]]}`);
   }
-  return texts.length > 0 ? texts.join("; ") : `the same from ${shortNumber(from)} to ${shortNumber(to)}`;
+  return texts.length > 0 ? texts.join("; ") : `the same from ${text(from)} to ${text(to)}`;
 }
 
 function levelText(j, { codes }, code) {
