@@ -18,6 +18,7 @@ inline Calibrated calibrate(const double* S, const Index* y, const double* weigh
                             Index n_classes, double pull, double low, double high)
 {
     constexpr int most_steps = 50, n = DOUBLES;
+    constexpr double slowest_turn = 0.75;  // as SLOWEST_TURN there
     const Index n_groups = padded(n_rows, n) / n;
     std::vector<double> shifted(static_cast<std::size_t>(n_rows * n_classes));
     for (Index i = 0; i < n_rows; ++i) {
@@ -41,10 +42,17 @@ inline Calibrated calibrate(const double* S, const Index* y, const double* weigh
     double t = 0.0;
     At now = at(t);
     double best_t = 0.0, best_loss = now.loss, best = now.loss;
+    double below = low, above = high;  // the minimum lies between them
+    double last = 0.0;
     for (int i = 0; i < most_steps; ++i) {
+        (now.slope < 0.0 ? below : above) = t;
         const double step = std::clamp(-now.slope / std::max(now.curvature, 1e-12), -1.0, 1.0);
-        const double moved = std::clamp(t + step, low, high);
+        double moved = std::clamp(t + step, low, high);
+        const bool turns_slowly =
+            step * last < 0.0 && std::fabs(moved - t) > slowest_turn * std::fabs(last);
+        if (turns_slowly || moved < below || moved > above) moved = (below + above) / 2.0;
         if (std::fabs(moved - t) < 1e-10) break;
+        last = moved - t;
         t = moved;
         now = at(t);
         // An equal value counts as better: near the minimum the slope is more exact than the value.

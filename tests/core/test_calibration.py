@@ -16,6 +16,7 @@ from geomix.core.calibration import (
     expected_calibration_error,
     fit_temperature,
     negative_log_likelihood,
+    prior_pull,
     reliability_curve,
 )
 from geomix.core.pooling import softmax
@@ -44,6 +45,20 @@ def test_the_temperature_is_the_one_that_a_line_search_finds(seed):
     temperature, nll = calibrate(S, y, weight)
     assert nll <= found.fun + 1e-9
     assert nll == pytest.approx(nll_at(S, y, weight, temperature), rel=1e-12)
+
+
+@given(seeds, st.floats(0.5, 300.0), st.sampled_from([None, 0.5]))
+def test_scores_of_a_large_scale_get_their_best_temperature_too(seed, size, prior_scale):
+    S, _, weight = random_scores(seed, size=size)
+    y = np.random.default_rng(seed).integers(0, 3, len(S))
+    pull = prior_pull(weight / weight.sum(), prior_scale)
+
+    def cost(t):
+        return nll_at(S, y, weight, np.exp(t)) + 0.5 * pull * t**2
+
+    found = min(map(cost, np.linspace(*np.log(TEMPERATURE_RANGE), 2000)))
+    temperature = fit_temperature(S, y, weight, prior_scale)
+    assert cost(np.log(temperature)) <= found + 1e-6
 
 
 @given(seeds, st.sampled_from([None, 0.1, 0.5, 2.0]))
@@ -105,3 +120,42 @@ def test_reliability_curve_bins_hold_all_rows_and_the_edges():
     np.testing.assert_allclose(curve.accuracy[1:], [1.0, 0.0, 1.0])
     assert np.isnan(curve.accuracy[0])
     assert curve.expected_error == pytest.approx((0.5 + 0.75 + 0.0) / 3)
+
+
+@pytest.mark.parametrize("n_bins", [5, 7, 10, 15, 30])
+def test_a_probability_on_an_edge_is_in_the_bin_that_the_edge_ends(n_bins):
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    for bin_, top in enumerate(edges[1:]):
+        if top >= 0.5:
+            curve = reliability_curve(np.array([[top, 1.0 - top]]), np.array([0]), n_bins)
+            assert curve.share.argmax() == bin_
+
+
+def test_measures_take_lists_and_whole_numbers():
+    P, y = [[1, 0], [0, 1], [1, 0]], [0, 1, 1]
+    assert brier_score(P, y) == pytest.approx(2 / 3)
+    assert expected_calibration_error(P, y) == pytest.approx(1 / 3)
+    assert negative_log_likelihood(P[:2], y[:2]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "measure", [brier_score, negative_log_likelihood, expected_calibration_error]
+)
+def test_what_cannot_be_measured_is_refused_with_one_sentence(measure):
+    P, y = np.full((3, 2), 0.5), np.array([0, 1, 1])
+    for odd in (np.array(["a", "b", "b"]), y + 1, y - 1, y.astype(float)):
+        with pytest.raises(ValueError, match=r"y must hold codes from 0 to 1, .*searchsorted"):
+            measure(P, odd)
+    with pytest.raises(ValueError, match=r"y of shape \(2,\)"):
+        measure(P, y[:2])
+    for weight in (np.zeros(3), -np.ones(3), np.array([1.0, np.nan, 1.0])):
+        with pytest.raises(ValueError, match="sample_weight must hold finite numbers"):
+            measure(P, y, sample_weight=weight)
+    with pytest.raises(ValueError, match=r"sample_weight.shape == \(2,\)"):
+        measure(P, y, sample_weight=np.ones(2))
+
+
+@pytest.mark.parametrize("n_bins", [0, -1, 2.5])
+def test_a_number_of_bins_that_cannot_be_is_refused(n_bins):
+    with pytest.raises(ValueError, match=f"Got n_bins={n_bins}; expected an integer"):
+        expected_calibration_error(np.full((3, 2), 0.5), np.array([0, 1, 1]), n_bins)

@@ -55,6 +55,9 @@ class Order:
         above = OrderedWeights(self, planes).sign > 0.0
         lowest = np.where(above, V, np.inf).min(axis=0)
         highest = np.where(above, -np.inf, V).max(axis=0)
+        # Where all planes rise, or none, zero is moved to the nearest of them.
+        lowest = np.where(np.isfinite(lowest), lowest, highest)
+        highest = np.where(np.isfinite(highest), highest, lowest)
         weights[:, self.features] = V - (lowest / 2.0 + highest / 2.0)
         return replace(planes, weights=weights)
 
