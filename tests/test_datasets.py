@@ -162,3 +162,11 @@ def test_an_unknown_name_is_refused_with_the_names_there_are():
     with pytest.raises(ValueError, match="Got name='mnist'") as refusal:
         load("mnist")
     assert all(repr(name) in str(refusal.value) for name in NAMES)
+    with pytest.raises(ValueError, match=r"Got name=\['iris'\]; expected one of"):
+        load(["iris"])
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5, True, np.random.RandomState(0)], ids=repr)
+def test_a_seed_that_describes_no_table_is_refused(seed):
+    with pytest.raises(ValueError, match=r"Got random_state=.*; expected an integer between"):
+        load("aniso", seed)

@@ -86,9 +86,14 @@ def load(name: str, random_state: int = 0) -> Dataset:
     >>> circles.description
     'two concentric circles: rows=4000, noise=0.08, factor=0.5, random_state=0'
     """
-    if name not in _MAKERS:
+    if not isinstance(name, str) or name not in _MAKERS:
         raise ValueError(f"Got name={name!r}; expected one of {', '.join(map(repr, NAMES))}.")
-    return _MAKERS[name](name, random_state)
+    is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not is_seed or not 0 <= random_state < 2**32:
+        raise ValueError(
+            f"Got random_state={random_state!r}; expected an integer between 0 and 2**32 - 1."
+        )
+    return _MAKERS[name](name, int(random_state))
 
 
 def _real(loader: Callable[[], Any], title: str) -> Callable[[str, int], Dataset]:

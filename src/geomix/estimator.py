@@ -42,6 +42,7 @@ from geomix.training.labelled_rows import (
     check_two_classes,
     class_weights,
     first_rows,
+    known_labels,
     later_rows,
     validation_rows,
 )
@@ -438,7 +439,7 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             weights = class_weights(self.class_weight, rows, labels)
             fitted = fit_model(rows, labels, schema, settings, seed, class_weight=weights)
             return self.take_over(shadow, fitted, rows.X)
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        if classes is not None and not np.array_equal(known_labels(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not what it was on the first call to partial_fit: "
                 f"{self.classes_.tolist()!r}."

@@ -1,5 +1,7 @@
 """A tree of classes: ``HierarchicalClassifier``."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,6 +67,14 @@ def test_distances_count_the_steps_between_classes():
     np.testing.assert_array_equal(tree.distances, tree.distances.T)
 
 
+def test_distances_of_very_many_classes_are_quick():
+    labels = np.arange(5000)
+    tree = read_tree({f"{place}": labels[place::100] for place in range(100)}, labels)
+    began = time.process_time()
+    assert tree.depths.tolist() == [2] * 5000
+    assert time.process_time() - began < 1.0
+
+
 def test_the_expected_distance_prefers_a_class_among_probable_ones(rows, fitted):
     near = HierarchicalClassifier(FAST, tree=TREE, strategy="per_group", minimize="distance").fit(
         *rows
@@ -105,6 +115,13 @@ def test_frames_and_weights(rows):
         ({**TREE, "more": []}, "nothing below more"),
         ({**TREE, "more": "cod"}, "Got 'cod' below more of the tree; expected a dict"),
         (3, "Got 3 below the root of the tree"),
+        ({1: ["moss", "fern"], "1": ["owl", "crow", "cod"]}, "two groups with the path '1'"),
+        (
+            {"a / b": ["moss", "fern"], "a": {"b": ["owl", "crow", "cod"]}},
+            "two groups with the path 'a / b'; give them different names",
+        ),
+        ({"plant": [["moss", "fern"], ["owl"]]}, r"has \['moss', 'fern'\] in the list below plant"),
+        ({"plant": {"moss", 3}}, "names the class 3 below plant, which is not in y"),
     ],
 )
 def test_a_tree_that_does_not_fit_is_refused_with_one_sentence(rows, tree, message):
@@ -119,6 +136,92 @@ def test_bad_parameters_are_refused(rows):
         HierarchicalClassifier(FAST, strategy="flat").fit(*rows)
     with pytest.raises(InvalidParameterError, match="expected a GeometricMixtureClassifier"):
         HierarchicalClassifier(LogisticRegression()).fit(*rows)
+
+
+def told(**parameters):
+    return clone(FAST).set_params(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("by_name", "by_code"),
+    [
+        ({"class_weight": {"cod": 30.0}}, {"class_weight": {0: 30.0}}),
+        (
+            {"n_planes": dict(zip(NAMES.tolist(), [1, 2, 1, 1, 3], strict=True))},
+            {"n_planes": {0: 1, 1: 2, 2: 1, 3: 1, 4: 3}},
+        ),
+        ({"monotonic_cst": {0: {"owl": 1}}}, {"monotonic_cst": {0: {4: 1}}}),
+    ],
+)
+def test_parameters_name_classes_by_their_labels(rows, by_name, by_code):
+    X, y = rows
+    plain = told(**by_code).fit(X, np.searchsorted(NAMES, y)).predict_proba(X)
+    single = HierarchicalClassifier(told(**by_name), tree=TREE).fit(X, y)
+    np.testing.assert_array_equal(single.predict_proba(X), plain)
+    with pytest.raises(
+        InvalidParameterError, match=r"Got .* with strategy='per_group'; expected no"
+    ):
+        HierarchicalClassifier(told(**by_name), tree=TREE, strategy="per_group").fit(X, y)
+
+
+def test_labels_that_look_like_positions_are_labels(rows):
+    X, y = rows
+    codes = np.searchsorted(NAMES, y)
+    weighted = told(class_weight={1: 50.0})
+    shifted = HierarchicalClassifier(weighted).fit(X, codes + 1).predict_proba(X)
+    np.testing.assert_array_equal(shifted, clone(weighted).fit(X, codes + 1).predict_proba(X))
+
+
+def test_one_group_in_another_order_has_its_parameters_by_label(rows):
+    X, y = rows
+    two = np.isin(y, ["cod", "owl"])
+    X, y = X[two], y[two]
+    one_group = {"tree": ["owl", "cod"], "strategy": "per_group"}
+    rising = HierarchicalClassifier(told(monotonic_cst={0: {"cod": 1}}), **one_group).fit(X, y)
+    grid = np.column_stack([np.linspace(0, 12, 50), np.full(50, 4.0)])
+    assert (np.diff(rising.predict_proba(grid)[:, 0]) >= 0.0).all()
+    with pytest.raises(InvalidParameterError, match=r"name the class, as in {column: {'owl': 1}}"):
+        HierarchicalClassifier(told(monotonic_cst=[1, 0]), **one_group).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"class_weight": {"elk": 2.0}}, "class_weight names the class 'elk', which is not in y"),
+        ({"n_planes": {"cod": 2}}, "n_planes has no entry for the class 'crow'"),
+        ({"monotonic_cst": {0: {"elk": 1}}}, "monotonic_cst names the class 'elk'"),
+    ],
+)
+def test_a_class_that_is_not_there_is_named_by_its_label(rows, parameters, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        HierarchicalClassifier(told(**parameters)).fit(*rows)
+
+
+def test_a_group_without_weight_is_named(rows):
+    X, y = rows
+    weight = np.where(np.isin(y, ["owl"]), 0.0, 1.0)
+    clf = HierarchicalClassifier(FAST, tree=TREE, strategy="per_group")
+    with pytest.raises(ValueError, match="in at least 2 children below animal / bird; give"):
+        clf.fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="needs at least 2 classes, got 1 class: 'cod'"):
+        clf.fit(X, y, sample_weight=(y == "cod").astype(float))
+    np.testing.assert_array_equal(
+        clf.fit(X, y, sample_weight=2.0).predict_proba(X), clf.fit(X, y).predict_proba(X)
+    )
+
+
+def test_a_fit_that_fails_half_way_leaves_the_first_one_answering(rows, monkeypatch):
+    X, y = rows
+    clf = HierarchicalClassifier(clone(FAST), tree=TREE, strategy="per_group").fit(X, y)
+    P = clf.predict_proba(X)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GeometricMixtureClassifier, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        clf.set_params(tree=None).fit(X, y)
+    np.testing.assert_array_equal(clf.predict_proba(X), P)
 
 
 @parametrize_with_checks([HierarchicalClassifier(FAST)])

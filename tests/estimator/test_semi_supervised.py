@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -9,6 +11,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import geomix
 from geomix import GeometricMixtureClassifier, InvalidParameterError, SemiSupervisedClassifier
 from geomix.semi_supervised.neighbours import neighbour_graph, spread_labels
 from geomix.semi_supervised.stacking import source_weights, stacked
@@ -94,6 +97,103 @@ def test_words_and_another_marker():
     assert again.classes_.tolist() == ["left", "right"]
 
 
+MISSING = [None, np.nan, pd.NA]
+
+
+@pytest.mark.parametrize("cell", MISSING, ids=str)
+@pytest.mark.parametrize("marker", MISSING, ids=str)
+@pytest.mark.parametrize("names", [[0, 1], ["left", "right"], [False, True]], ids=str)
+def test_missing_labels_may_be_the_unlabelled_ones(cell, marker, names):
+    X, y = make_blobs(90, centers=2, random_state=0)
+    labels = np.array(names)[y]
+    partly = labels.astype(object)
+    partly[30:] = cell
+    marked = np.where(np.arange(90) < 30, y, -1)
+    expected = SemiSupervisedClassifier(FAST, random_state=0).fit(X, marked).predict_proba(X)
+    clf = SemiSupervisedClassifier(FAST, unlabeled=marker, random_state=0)
+    np.testing.assert_array_equal(clf.fit(X, partly).predict_proba(X), expected)
+    assert clf.classes_.tolist() == names
+    np.testing.assert_array_equal(clf.fit(X, partly.tolist()).predict_proba(X), expected)
+
+
+def test_missing_labels_of_every_library_keep_their_type():
+    X, y = make_blobs(90, centers=2, random_state=0)
+    whole = [int(code) if row < 30 else None for row, code in enumerate(y)]
+    words = [None if code is None else "ab"[code] for code in whole]
+    clf = SemiSupervisedClassifier(FAST, unlabeled=None, random_state=0)
+    for numbers in (pd.Series(whole, dtype="Int64"), pl.Series(whole), pa.chunked_array([whole])):
+        assert clf.fit(X, numbers).classes_.tolist() == [0, 1]
+        assert clf.classes_.dtype.kind == "i"
+    for dtype in ("string", "category", "object"):
+        assert clf.fit(X, pd.Series(words, dtype=dtype)).classes_.tolist() == ["a", "b"]
+    assert clf.fit(X, pl.Series(words)).classes_.tolist() == ["a", "b"]
+    assert clf.fit(X, np.where(np.arange(90) < 30, y, np.nan)).classes_.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("cell", MISSING, ids=str)
+def test_a_missing_label_is_no_class_where_the_marker_is_another(moons, cell):
+    X, _, partly = moons
+    labels = np.where(partly == -1, "-1", "left").astype(object)
+    labels[[3, 7]] = cell
+    with pytest.raises(ValueError, match=r"2 missing labels.*at row 3, but .*'-1'; drop"):
+        SemiSupervisedClassifier(FAST, unlabeled="-1").fit(X, labels)
+
+
+def test_labels_of_mixed_types_and_final_nuls_are_read_as_in_any_fit():
+    X, y = make_blobs(90, centers=2, random_state=0)
+    partly = np.where(np.arange(90) < 30, np.array(["a", "a\0"], dtype=object)[y], -1)
+    clf = SemiSupervisedClassifier(FAST, random_state=0).fit(X, partly)
+    assert clf.classes_.tolist() == ["a", "a\0"]
+    partly[0] = 5
+    with pytest.raises(ValueError, match="y mixes int and str"):
+        clf.fit(X, partly)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"class_weight": {"a": 2.0, "b": 1.0, "c": 1.0}},
+        {"class_weight": {"c": 3.0}},
+        {"n_planes": {"a": 1, "b": 2, "c": 1}},
+        {"monotonic_cst": {0: {"c": 1}}},
+    ],
+    ids=str,
+)
+def test_parameters_by_class_hold_in_every_fold(parameters):
+    X, y = make_blobs(150, centers=3, random_state=1)
+    names = np.array(["a", "b", "c"])[y]
+    labelled = np.isin(np.arange(150), [*np.flatnonzero(y < 2)[:30], np.flatnonzero(y == 2)[0]])
+    partly = np.where(labelled, names, "-1")  # one row of c, which one fold leaves out
+    model = clone(FAST).set_params(**parameters)
+    clf = SemiSupervisedClassifier(model, random_state=0)
+    with pytest.warns(geomix.DataQualityWarning, match="Class 'c' has one row only"):
+        clf.fit(X, partly)
+    assert clf.choice_ is not None
+    assert clf.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_integer_labels_are_no_positions_in_the_folds():
+    X, y = make_blobs(120, centers=2, cluster_std=4.0, random_state=0)
+    partly = np.where(np.arange(120) % 3 == 0, y, -1)
+    found = []
+    for names in ([0, 1], [1, 2]):
+        model = clone(FAST).set_params(class_weight={names[1]: 9.0})
+        marked = np.where(partly == -1, -1, np.array(names)[partly])
+        found.append(SemiSupervisedClassifier(model, random_state=0).fit(X, marked).choice_)
+    assert found[0] == found[1]
+
+
+def test_a_class_of_one_label_beside_another_leaves_the_supervised_model(moons):
+    X, y, _ = moons
+    partly = np.full(len(y), -1)
+    partly[np.flatnonzero(y == 0)[:20]] = 0
+    partly[np.flatnonzero(y == 1)[0]] = 1
+    with pytest.warns(geomix.DataQualityWarning, match="Class 1 has one row only"):
+        clf = SemiSupervisedClassifier(FAST, random_state=0).fit(X, partly)
+    assert clf.choice_ is None
+    assert clf.classes_.tolist() == [0, 1]
+
+
 def test_frames_with_categories_and_missing_cells():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 60)
@@ -126,6 +226,7 @@ def test_very_few_labels_leave_the_supervised_model(moons):
         ({"estimator": LogisticRegression()}, "expected a GeometricMixtureClassifier"),
         ({"n_neighbors": 0}, "Got n_neighbors=0; expected an integer of at least 1"),
         ({"cv": 1}, "Got cv=1; expected an integer of at least 2"),
+        ({"unlabeled": [-1]}, r"Got unlabeled=\[-1\]; expected a single value"),
         ({"max_unlabeled": 2.5}, "Got max_unlabeled=2.5; expected an integer of at least 1"),
     ],
 )

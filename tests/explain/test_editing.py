@@ -132,6 +132,20 @@ def test_the_soft_or_of_models_is_a_model(lift, pca):
     np.testing.assert_array_equal(row, merged.predict_proba(X[:1])[0])
 
 
+@pytest.mark.parametrize("lift", ["linear", "spline"])
+def test_models_merge_exactly_where_numbers_are_missing(lift):
+    rng = np.random.default_rng(0)
+    X, y = load_wine(return_X_y=True)
+    X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    settings = {"lift": lift, "l2": 1e-3, "n_members": 1, "calibrate": False, "random_state": 0}
+    parts = [classifier(2, **settings).fit(X[i::2], y[i::2]).model_ for i in (0, 1)]
+    merged = geomix.merge(parts)
+    scores = np.stack([one.class_scores(X) for one in parts])
+    k = merged.sharpness
+    pooled = np.logaddexp.reduce(k * scores + np.log(0.5), axis=0) / k
+    np.testing.assert_allclose(merged.class_scores(X), pooled, atol=1e-9)
+
+
 def test_a_merged_model_can_be_explained():
     X, y = load_wine(return_X_y=True)
     settings = {
@@ -177,6 +191,29 @@ def test_edits_that_cannot_be_are_refused():
 
     with pytest.raises(ValueError, match="before"):
         replace(model, training=None).with_priors({0: 1, 1: 1, 2: 1})
+
+
+def test_an_edit_names_the_value_that_it_cannot_use():
+    model, X, _ = fitted("several")
+    equal = dict.fromkeys(model.classes.tolist(), 1.0)
+    for edit, message in [
+        (lambda: model.without_plane(0, True), "Got plane True of 0; expected one of 0 to 2"),
+        (lambda: model.merge_planes(0, 1), r"Got planes=1; expected a list of planes"),
+        (lambda: model.merge_planes(0, [0, 1], ["a", "b"]), r"Got shares=\['a', 'b'\]; expected 2"),
+        (lambda: model.merge_planes(0, [0, 1], {0: 1, 1: 2}), "Got shares={0: 1, 1: 2}; expected"),
+        (lambda: model.with_priors({**equal, 0: "half"}), "Got priors={0: 'half'.*positive share"),
+        (lambda: model.with_priors({**equal, 0: 5e-324}), "positive share of each"),
+        (lambda: geomix.merge(model), "Got models of type GeometricMixture; expected a list"),
+        (lambda: geomix.merge([model, "b"]), "Got a str among the models; expected a Geometric"),
+        (lambda: geomix.merge([model, model], ["a", "b"]), r"Got weights=\['a', 'b'\]; expected"),
+        (lambda: geomix.merge([model, model], [1e-300, 1e300]), "within a factor of 1e300"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            edit()
+    large = model.with_priors(dict.fromkeys(equal, 1e308)).model
+    np.testing.assert_allclose(
+        large.predict_proba(X), model.with_priors(equal).model.predict_proba(X)
+    )
 
 
 @pytest.mark.parametrize("lift", ["linear", "spline"])

@@ -477,3 +477,19 @@ def test_a_path_may_be_bytes(frame, tmp_path):
     path = os.fsencode(tmp_path / "part-0.parquet")
     clf = fit_files(path, "y", **SETTINGS)
     assert clf.feature_names_in_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"columns": ["a", "a"]}, "'a' is there twice"),
+        ({"columns": ["a", "y"]}, "'y' is there twice, or is the target"),
+        ({"columns": []}, "at least one column"),
+        ({"sample_weight": "y"}, "'y' as target and as sample_weight"),
+    ],
+)
+def test_a_column_of_files_has_one_role(roles, message, tmp_path):
+    frame = pd.DataFrame({"a": range(20), "b": range(20), "y": [0, 1] * 10})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=message):
+        geomix.fit_files(tmp_path / "rows.parquet", target="y", **roles)

@@ -185,3 +185,16 @@ def test_check_table_needs_no_fit_and_gives_no_warning(table):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert isinstance(geomix.check_table(*table), check_module.TableCheck)
+
+
+@pytest.mark.parametrize("X", [np.arange(4.0), np.zeros((2, 2, 2)), np.float64(3.0)], ids=repr)
+def test_what_is_no_table_is_refused_with_the_remedy(X):
+    with pytest.raises(ValueError, match=r"Expected 2D array, got X of shape .*reshape\(-1, 1\)"):
+        check_table(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="X holds rows of different lengths"):
+        check_table([[1, 2], [3]], [0, 1])
+
+
+def test_a_check_without_labels_is_refused(table):
+    with pytest.raises(ValueError, match="Got y=None; expected one label for each row of X"):
+        check_table(table[0], None)

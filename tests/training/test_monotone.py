@@ -257,6 +257,7 @@ def test_the_choice_of_a_lift_leaves_fourier_out():
         ({"monotonic_cst": {"x0": {7: 1}}}, "7"),
         ({"monotonic_cst": {"x0": {0: 2}}}, "1, -1 or 0"),
         ({"monotonic_cst": {"x0": 1}}, "3 classes"),
+        ({"monotonic_cst": {"x0": "up"}}, r"monotonic_cst\['x0'\]='up'; expected 1, -1 or 0, or a"),
         ({"monotonic_cst": {"x0": {0: 1}, 0: {0: 1}}}, "twice"),
         ({"monotonic_cst": {"x0": {0: 1}}, "lift": "fourier"}, "lift"),
         ({"monotonic_cst": {"x0": {0: 1}}, "solver": "adam"}, "solver"),
@@ -342,3 +343,14 @@ def test_the_check_separates_proved_from_violated():
     fourier, X, _ = fitted("fourier")
     with pytest.raises(NoShapes):
         fourier.check_monotone({"x0": {0: 1}})
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_column_along_which_every_class_may_rise_changes_no_class(sign, rng):
+    X = rng.normal(size=(150, 2))
+    y = np.digitize(X[:, 1], [-0.5, 0.5])
+    directions = {0: dict.fromkeys(range(3), sign)}
+    settings = {"lift": "spline", "n_planes": 1, "l2": 1e-3, "max_iter": 50}
+    clf = classifier(**settings, monotonic_cst=directions, random_state=0).fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()
+    assert clf.score(X, y) > 0.9

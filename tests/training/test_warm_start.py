@@ -1,5 +1,7 @@
 """Training further: warm starts, and batches of a stream."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,6 +66,22 @@ def test_more_rows_make_a_warm_started_model_better(table, lift):
     assert clf.model_.planes.n_members == 1
 
 
+@pytest.mark.parametrize("lift", LIFTS)
+def test_neither_order_nor_repeats_of_rows_change_a_bit_of_a_warm_start(table, lift):
+    X, y = table
+    settings = {"lift": lift, "n_planes": 2, "max_iter": 20, "random_state": 0}
+    first = classifier(**settings, l2=1e-3, warm_start=True).fit(X[:300], y[:300])
+    X, y = X[300:700], y[300:700]
+    turned = np.random.default_rng(0).permutation(400)
+    twice = np.repeat(np.arange(400), 1 + np.arange(400) % 2)
+    expected = copy.deepcopy(first).fit(X, y).predict_proba(X)
+    other = copy.deepcopy(first).fit(X[turned], y[turned]).predict_proba(X)
+    np.testing.assert_array_equal(other, expected)
+    weighted = copy.deepcopy(first).fit(X, y, sample_weight=7.0 * (1 + np.arange(400) % 2))
+    repeated = copy.deepcopy(first).fit(X[twice], y[twice])
+    np.testing.assert_array_equal(repeated.predict_proba(X), weighted.predict_proba(X))
+
+
 def test_validation_rows_recalibrate_a_warm_start(table):
     X, y = table
     clf = classifier(**FIXED, warm_start=True).fit(X[:300], y[:300])
@@ -106,7 +124,7 @@ def test_a_warm_start_refuses_what_it_cannot_go_on_from(table):
         clf.fit(X, np.where(y == 0, 7, y))
     with pytest.raises(ValueError, match="features"):
         clf.fit(X[:, :4], y)
-    with pytest.raises(InvalidParameterError, match="linear lift"):
+    with pytest.raises(InvalidParameterError, match="linear lift; set lift='linear' to go on"):
         clf.set_params(lift="spline").fit(X, y)
     with pytest.raises(InvalidParameterError, match="warm_start"):
         clf.set_params(lift="linear", warm_start="yes").fit(X, y)

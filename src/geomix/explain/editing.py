@@ -14,7 +14,7 @@ the calibrated class scores s_c / T of rows, by these formulas, from the old mod
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,10 @@ from geomix.errors import DataQualityWarning
 from geomix.explain.cells import class_code, encoded_rows
 from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
+from geomix.table.one_hot import MISSING, NUMBER
+
+# A share beside which a smaller one has no logarithm.
+SMALLEST_PART = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +81,14 @@ def merge_planes(
     shares : weights of the planes in the new one (None: equal), for example their usage as
         reported by ``explain_global``.
     """
+    if isinstance(planes, str) or not isinstance(planes, Iterable):
+        raise TypeError(f"Got planes={planes!r}; expected a list of planes, such as [0, 1].")
+    planes = list(planes)
     indices = [_plane_index(model, label, plane)[1] for plane in planes]
     code = class_code(model, label)
     if len(set(indices)) < 2 or len(set(indices)) < len(indices):
-        raise ValueError(f"Got planes={list(planes)!r}; expected at least two different ones.")
-    q = np.ones(len(indices)) if shares is None else np.asarray(shares, dtype=float)
-    if q.shape != (len(indices),) or not (q > 0.0).all() or not np.isfinite(q).all():
-        raise ValueError(f"Got shares={shares!r}; expected {len(indices)} positive numbers.")
-    q = q / q.sum()
+        raise ValueError(f"Got planes={planes!r}; expected at least two different ones.")
+    q = _parts_of_one("shares", shares, len(indices))
     old, k = model.planes, model.sharpness
     entropy = -float(q @ np.log(q)) / k
     weights, biases = old.weights.copy(), old.biases.copy()
@@ -153,7 +157,9 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
     model's temperature T, which changes none of its probabilities: with f = T / T_i,
     z -> f z and k -> k / f. A merged model has one sharpness k. It is exact if those of the
     models with several planes per class agree; otherwise k is their weighted mean, and a
-    ``DataQualityWarning`` states the largest change of a class score.
+    ``DataQualityWarning`` states the largest change of a class score. Linear models count a cell
+    that only rows to predict lack, and a level that training never saw, as their mean: the merged
+    model takes the mean of the first model that keeps the column.
 
     Examples
     --------
@@ -166,17 +172,13 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
     ...     a + b for a, b in zip(*(m.planes.per_class for m in parts))]
     True
     """
-    models = list(models)
-    if len(models) < 2:
-        raise ValueError(f"Got {len(models)} models; expected at least two.")
-    w = np.ones(len(models)) if weights is None else np.asarray(weights, dtype=float)
-    if w.shape != (len(models),) or not (w > 0.0).all() or not np.isfinite(w).all():
-        raise ValueError(f"Got weights={weights!r}; expected {len(models)} positive numbers.")
+    models = _listed(models)
+    w = _parts_of_one("weights", weights, len(models))
     _check_mergeable(models)
     models = [_at_temperature(one, models[0].temperature) for one in models]
     first = models[0]
-    sharpness = _common_sharpness(models, w / w.sum())
-    shift = np.log(w / w.sum()) / sharpness
+    sharpness = _common_sharpness(models, w)
+    shift = np.log(w) / sharpness
     joined = _joined_splines(models) if first.lift.reads_cells else _joined_lines(models)
     standardize, lift, parts = joined
     shifted = [replace(one, biases=one.biases + s) for one, s in zip(parts, shift, strict=True)]
@@ -190,8 +192,23 @@ def merge(models: Sequence[GeometricMixture], weights: Any = None) -> GeometricM
     feature_map = FeatureMap(standardize, lift, first.expand)
     merged = replace(first, feature_map=feature_map, planes=planes, sharpness=sharpness)
     return replace(merged, training=_with_shares(first, None)).with_edit(
-        "merge", weights=(w / w.sum()).tolist()
+        "merge", weights=w.tolist()
     )
+
+
+def _listed(models: Any) -> list[GeometricMixture]:
+    if isinstance(models, GeometricMixture) or not isinstance(models, Iterable):
+        raise TypeError(f"Got models of type {type(models).__name__}; expected a list of models.")
+    listed = list(models)
+    if len(listed) < 2:
+        raise ValueError(f"Got {len(listed)} models; expected at least two.")
+    for one in listed:
+        if not isinstance(one, GeometricMixture):
+            raise TypeError(
+                f"Got a {type(one).__name__} among the models; expected a GeometricMixture, such "
+                "as model_ of a fitted estimator."
+            )
+    return listed
 
 
 def _at_temperature(model: GeometricMixture, temperature: float) -> GeometricMixture:
@@ -256,8 +273,28 @@ def _joined_lines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes
         centre = np.zeros(first.n_columns)
         centre[own.kept] = own.mean
         biases = one.planes.biases + raw @ (mean - centre)
+        # A missing number counts as the mean: of the first model from now on, of its own before.
+        number, missing = _indicators(one, kept)
+        change = raw[:, number] * (centre - mean)[number]
+        raw[:, missing] += change
+        biases = biases + change @ mean[missing]
         parts.append(replace(one.planes, weights=raw[:, kept] * scale[kept], biases=biases))
     return standardize, IdentityLift(len(kept)), parts
+
+
+def _indicators(model: GeometricMixture, kept: IntArray) -> tuple[IntArray, IntArray]:
+    """Kept expanded columns of numbers, and those that indicate where each is missing."""
+    if model.expand is None:
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+    column_of, shows = model.expand.column_of[kept], model.expand.shows[kept]
+    numbers = {int(column_of[at]): kept[at] for at in np.flatnonzero(shows == NUMBER)}
+    pairs = [
+        (numbers[int(column_of[at])], kept[at])
+        for at in np.flatnonzero(shows == MISSING)
+        if int(column_of[at]) in numbers
+    ]
+    both = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
 
 
 def _joined_splines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes]]:
@@ -302,7 +339,8 @@ def _plane_index(model: GeometricMixture, label: Any, plane: int) -> tuple[int, 
             "edited; fit with n_members=1."
         )
     n_planes = int(model.planes.per_class[code])
-    if not isinstance(plane, (int, np.integer)) or not 0 <= plane < n_planes:
+    is_place = isinstance(plane, (int, np.integer)) and not isinstance(plane, bool)
+    if not is_place or not 0 <= plane < n_planes:
         raise ValueError(f"Got plane {plane!r} of {label!r}; expected one of 0 to {n_planes - 1}.")
     return code, int(model.planes.class_start[code] + plane)
 
@@ -331,6 +369,28 @@ def _with_planes(
     return replace(model, planes=Planes(weights, biases, class_start))
 
 
+def _parts_of_one(name: str, given: Any, n: int) -> FloatArray:
+    """n positive numbers that sum to one; None: equal ones."""
+    if given is None:
+        return np.full(n, 1.0) / n
+    try:
+        parts = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        parts = np.empty(0)
+    is_positive = parts.shape == (n,) and (parts > 0.0).all() and np.isfinite(parts).all()
+    if not is_positive or parts.min() / parts.max() < SMALLEST_PART:
+        raise ValueError(
+            f"Got {name}={given!r}; expected {n} positive numbers, within a factor of 1e300 of "
+            "each other."
+        )
+    with np.errstate(over="ignore"):
+        total = parts.sum()
+    if np.isfinite(total):
+        return np.asarray(parts / total)
+    parts = parts / parts.max()
+    return np.asarray(parts / parts.sum())
+
+
 def _shares(model: GeometricMixture, given: Mapping[Any, float], name: str) -> FloatArray:
     labels = model.classes.tolist()
     if not isinstance(given, Mapping):
@@ -338,11 +398,14 @@ def _shares(model: GeometricMixture, given: Mapping[Any, float], name: str) -> F
             f"Got {name} of type {type(given).__name__}; expected a dict with the share of each "
             f"class, such as {{{labels[0]!r}: 0.2, ...}}."
         )
-    shares = np.full(len(labels), np.nan)
+    shares: list[Any] = [None] * len(labels)
     for label, share in given.items():
         shares[class_code(model, label)] = share
-    if not (shares > 0.0).all() or not np.isfinite(shares).all():
+    try:
+        if None in shares:
+            raise ValueError("a class has no share")
+        return _parts_of_one(name, shares, len(labels))
+    except ValueError:
         raise ValueError(
             f"Got {name}={dict(given)!r}; expected a positive share of each of {labels!r}."
-        )
-    return shares / shares.sum()
+        ) from None

@@ -18,14 +18,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.estimator import GeometricMixtureClassifier
+from geomix.hierarchy.class_parameters import (
+    check_labels_are_known,
+    for_labels,
+    named_by_class,
+)
 from geomix.hierarchy.tree import ClassTree, Group, read_tree
 from geomix.inner import inner_estimator, with_inner_tags
-from geomix.table.labels import plain_labels, read_labels
+from geomix.table.labels import check_weights, plain_labels, read_labels
 from geomix.table.reader import read_rows
 from geomix.training.labelled_rows import check_two_classes, check_y_is_there
+from geomix.training.monotone import is_about_two_classes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -40,7 +46,8 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     Parameters
     ----------
     estimator : GeometricMixtureClassifier or None, default=None
-        The model, with its parameters; None is one with default parameters.
+        The model, with its parameters; None is one with default parameters. Parameters that name
+        classes do so by the labels of y; they need one model that tells all classes apart.
     tree : dict or None, default=None
         Groups of classes: a dict of names to dicts or to lists of class labels, in which every
         class of y is once. None is one group, which makes an ordinary classifier.
@@ -102,15 +109,20 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         classes, codes = read_labels(column_or_1d(plain_labels(y), warn=True))
         check_two_classes(self, classes)
         tree = read_tree(self.tree, classes)
-        check_consistent_length(X, codes, sample_weight)
+        check_consistent_length(X, codes)
+        weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
         modelled = tree if self.strategy == "per_group" else read_tree(None, classes)
-        self._groups = [group for group in modelled.groups if len(group.children) > 1]
-        fitted = {
-            group.name: _fitted(clone(base), group, X, codes, sample_weight)
-            for group in self._groups
-        }
+        groups = [group for group in modelled.groups if len(group.children) > 1]
+        base = _told_positions(base, groups, classes.tolist())
+        if weight is not None:
+            has_weight = np.bincount(codes, weight, len(classes)) > 0.0
+            if has_weight.any():  # a fit refuses weights that are all zero
+                check_two_classes(self, classes[has_weight])
+                _check_children_have_weight(groups, has_weight)
+        fitted = {group.name: _fitted(clone(base), group, X, codes, weight) for group in groups}
         first = next(iter(fitted.values()))
         self.classes_, self.tree_, self.estimators_ = classes, tree, fitted
+        self._groups = groups
         self.n_features_in_ = first.n_features_in_
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
@@ -164,19 +176,53 @@ class HierarchicalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return with_inner_tags(super().__sklearn_tags__(), self.estimator)
 
 
+def _told_positions(
+    estimator: GeometricMixtureClassifier, groups: list[Group], labels: list[Any]
+) -> GeometricMixtureClassifier:
+    """The estimator with positions in the one group instead of labels; refused for several."""
+    named = named_by_class(estimator)
+    if not named:
+        return estimator
+    if len(groups) > 1:
+        raise InvalidParameterError(
+            f"Got {named[0]}={getattr(estimator, named[0])!r} with strategy='per_group'; expected "
+            "no parameter that names classes, which each group counts anew: use strategy='single'."
+        )
+    check_labels_are_known(estimator, labels)
+    position = {labels[int(codes[0])]: at for at, codes in enumerate(groups[0].children)}
+    is_in_order = list(position) == labels
+    if not is_in_order and is_about_two_classes(estimator.monotonic_cst):
+        raise InvalidParameterError(
+            f"Got monotonic_cst={estimator.monotonic_cst!r} with strategy='per_group'; name the "
+            f"class, as in {{column: {{{labels[-1]!r}: 1}}}}."
+        )
+    return for_labels(estimator, position)
+
+
+def _check_children_have_weight(groups: list[Group], has_weight: BoolArray) -> None:
+    """Raise unless every group has rows of positive weight of at least two of its children."""
+    for group in groups:
+        if sum(bool(has_weight[below].any()) for below in group.children) < 2:
+            place = f"below {' / '.join(group.name)}" if group.name else "at the root"
+            raise ValueError(
+                f"The tree needs rows of positive weight in at least 2 children {place}; give "
+                "their rows weight, drop their classes, or use strategy='single'."
+            )
+
+
 def _fitted(
     estimator: GeometricMixtureClassifier,
     group: Group,
     X: Any,
     codes: IntArray,
-    sample_weight: Any,
+    sample_weight: FloatArray | None,
 ) -> GeometricMixtureClassifier:
     """The model of a group, which tells its children apart."""
     child_of = np.full(codes.max() + 1, -1)
     for position, below in enumerate(group.children):
         child_of[below] = position
     rows = np.flatnonzero(child_of[codes] >= 0)
-    weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    weight = None if sample_weight is None else sample_weight[rows]
     if len(rows) < len(codes):
         X = _safe_indexing(X, rows)
     return estimator.fit(X, child_of[codes[rows]], sample_weight=weight)

@@ -43,9 +43,8 @@ class ClassTree:
     @cached_property
     def depths(self) -> IntArray:
         """Steps from the root to each class."""
-        return np.array(
-            [sum(code in group.codes for group in self.groups) for code in range(self.n_classes)]
-        )
+        below = np.concatenate([group.codes for group in self.groups])
+        return np.bincount(below, minlength=self.n_classes)
 
     @property
     def n_classes(self) -> int:
@@ -87,7 +86,9 @@ def read_tree(tree: Any, classes: Any) -> ClassTree:
         if isinstance(node, Mapping):
             children = [walk(child, (*name, str(key))) for key, child in node.items()]
         elif isinstance(node, (list, tuple, set, frozenset, np.ndarray)):
-            ends = sorted(node) if isinstance(node, (set, frozenset)) else list(node)
+            ends = list(node)
+            if isinstance(node, (set, frozenset)):  # in the order of the classes
+                ends.sort(key=lambda label: code_of.get(label, -1))
             children = [_leaf(label, place, name, code_of, seen) for label in ends]
         else:
             raise InvalidParameterError(
@@ -101,12 +102,22 @@ def read_tree(tree: Any, classes: Any) -> ClassTree:
         return group.codes
 
     walk(labels if tree is None else tree, ())
+    _check_paths_differ(groups)
     for label in labels:
         if label not in seen:
             raise InvalidParameterError(
                 f"The tree does not have the class {label!r} of y; put it into a group."
             )
     return ClassTree(classes, tuple(groups))
+
+
+def _check_paths_differ(groups: list[Group]) -> None:
+    paths = [" / ".join(group.name) for group in groups]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise InvalidParameterError(
+                f"The tree has two groups with the path {path!r}; give them different names."
+            )
 
 
 def _leaf(
@@ -116,7 +127,12 @@ def _leaf(
     code_of: dict[Any, int],
     seen: dict[Any, tuple[str, ...]],
 ) -> IntArray:
-    label = label.item() if hasattr(label, "item") else label
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, (list, tuple, set, dict, np.ndarray)):
+        raise InvalidParameterError(
+            f"The tree has {label!r} in the list below {place}; expected class labels there, and a "
+            "dict of names for groups within a group."
+        )
     if label not in code_of:
         raise InvalidParameterError(
             f"The tree names the class {label!r} below {place}, which is not in y."

@@ -71,6 +71,7 @@ def fit_files(
     pyarrow_module("lib")
     estimator = GeometricMixtureClassifier(**routed(parameters))
     estimator.settings()
+    _check_roles(target, columns, sample_weight)
     found = _files(paths)
     try:
         if all(form_of(path) in (PARQUET, FEATHER) for path in found):
@@ -80,6 +81,22 @@ def fit_files(
         return fit_estimator(estimator, source)
     except TableFileError as error:
         raise SchemaError(f"{', '.join(map(repr, found[:3]))} cannot be read: {error}") from error
+
+
+def _check_roles(target: str, columns: Any, sample_weight: str | None) -> None:
+    """Raise if a column has two roles, or if there is nothing to learn from."""
+    if sample_weight is not None and sample_weight == target:
+        raise ValueError(f"Got {target!r} as target and as sample_weight; expected two columns.")
+    if columns is None:
+        return
+    names = list(columns)
+    if not names:
+        raise ValueError("Got columns=[]; expected at least one column, or None for all.")
+    for name in names:
+        if names.count(name) > 1 or name in (target, sample_weight):
+            raise ValueError(
+                f"Got columns={names!r}; {name!r} is there twice, or is the target or the weight."
+            )
 
 
 def _files(paths: Any) -> list[str]:

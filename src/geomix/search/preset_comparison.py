@@ -15,8 +15,11 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import column_or_1d
 
+from geomix.table.labels import plain_labels, read_labels
 from geomix.table.printing import SmallTable, frame_of, html_of
+from geomix.training.labelled_rows import check_y_is_there
 
 PRESETS = ("fast", "readable", "accurate")  # from the smallest models to the largest
 HEADINGS = (
@@ -26,7 +29,7 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class PresetResult:
-    """Means over the folds; errors are standard errors of the mean."""
+    """Means over the folds; errors are standard errors of the mean, NaN for a single fold."""
 
     preset: str
     log_loss: float
@@ -61,8 +64,8 @@ class PresetComparison:
         rows = tuple(
             (
                 one.preset,
-                f"{one.log_loss:.4f} ± {one.log_loss_error:.4f}",
-                f"{one.accuracy:.4f} ± {one.accuracy_error:.4f}",
+                _with_error(one.log_loss, one.log_loss_error),
+                _with_error(one.accuracy, one.accuracy_error),
                 f"{one.n_planes:.1f}",
                 f"{one.n_pairs:.1f}",
                 f"{one.n_numbers:.0f}",
@@ -70,21 +73,28 @@ class PresetComparison:
             )
             for one in self.results
         )
-        return SmallTable(f"Presets, {self.n_folds} folds", HEADINGS, rows)
+        folds = "1 fold" if self.n_folds == 1 else f"{self.n_folds} folds"
+        return SmallTable(f"Presets, {folds}", HEADINGS, rows)
+
+
+def _with_error(mean: float, error: float) -> str:
+    return f"{mean:.4f}" if np.isnan(error) else f"{mean:.4f} ± {error:.4f}"
 
 
 def compare_presets(estimator: Any, X: Any, y: Any, cv: Any = 5) -> PresetComparison:
     """Cross-validate the estimator with every preset; its other parameters stay as they are."""
+    check_y_is_there(estimator, y)
+    y = column_or_1d(plain_labels(y), warn=True)
+    classes, _ = read_labels(y)
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
-    _check_every_class_is_trained(y, folds)
+    _check_every_class_is_trained(y, classes, folds)
     results = [_result(estimator, preset, X, y, folds) for preset in PRESETS]
     return PresetComparison(tuple(results), len(folds))
 
 
-def _check_every_class_is_trained(y: Any, folds: list[Any]) -> None:
-    labels = np.asarray(y)
+def _check_every_class_is_trained(y: Any, classes: Any, folds: list[Any]) -> None:
     for train, _ in folds:
-        missing = np.setdiff1d(labels, labels[train])
+        missing = np.setdiff1d(classes, y[train])
         if len(missing):
             raise ValueError(
                 f"The class {missing.tolist()[0]!r} has no row outside one of the {len(folds)} "
@@ -96,7 +106,9 @@ def _result(estimator: Any, preset: str, X: Any, y: Any, folds: list[Any]) -> Pr
     measured = [_measured(estimator, preset, X, y, *fold) for fold in folds]
     columns = np.array(measured)
     means = columns.mean(axis=0).tolist()
-    errors = (columns.std(axis=0, ddof=1) / np.sqrt(len(folds))).tolist()
+    errors = [np.nan] * 2
+    if len(folds) > 1:
+        errors = (columns.std(axis=0, ddof=1) / np.sqrt(len(folds))).tolist()
     return PresetResult(preset, means[0], errors[0], means[1], errors[1], *means[2:])
 
 
@@ -110,9 +122,9 @@ def _measured(
         changed["n_members"] = "auto"
     began = time.process_time()
     fitted = clone(estimator).set_params(**changed)
-    fitted.fit(_safe_indexing(X, train), _safe_indexing(y, train))
+    fitted.fit(_safe_indexing(X, train), y[train])
     seconds = time.process_time() - began
-    labels = np.asarray(_safe_indexing(y, test))
+    labels = y[test]
     P = fitted.predict_proba(_safe_indexing(X, test))
     model = fitted.model_
     return (

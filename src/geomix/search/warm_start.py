@@ -28,7 +28,13 @@ from geomix.training.features import Features
 from geomix.training.history import Log, Record
 from geomix.training.loop import train_planes
 from geomix.training.random_streams import stream
-from geomix.training.rows import Rows, class_weighted
+from geomix.training.rows import (
+    Rows,
+    class_weighted,
+    column_range,
+    distinct_rows,
+    relative_weights,
+)
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
 
@@ -67,6 +73,7 @@ def warm_start(
     if class_weight is not None:
         rows = class_weighted(rows, class_weight)
         valid = None if valid is None else class_weighted(valid, class_weight)
+    rows = _in_canonical_order(rows, model)
     if settings.early_stopping == "auto":
         settings = replace(settings, early_stopping="off" if valid is None else "calibrated")
     l2, shrink_to_mean = before.penalty(settings)
@@ -109,6 +116,12 @@ def warm_start(
     return result._replace(model=replace(result.model, training=facts))
 
 
+def _in_canonical_order(rows: Rows, model: GeometricMixture) -> Rows:
+    """Repeats merged and rows sorted, as in a first fit, so that their order changes no bit."""
+    merged = distinct_rows(rows, column_range(rows.X), model_schema(model).is_category)
+    return replace(merged, weight=relative_weights(merged.weight))
+
+
 def _check_alike(model: GeometricMixture, settings: Settings) -> None:
     if settings.is_monotone:
         raise InvalidParameterError(
@@ -123,7 +136,7 @@ def _check_alike(model: GeometricMixture, settings: Settings) -> None:
     if model.lift.kind not in settings.lifts:
         raise InvalidParameterError(
             f"Got lift={settings.lift!r}, but the fitted model has a {model.lift.kind} lift; set "
-            "warm_start=False to start anew."
+            f"lift={model.lift.kind!r} to go on, or fit a new estimator."
         )
 
 

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.estimator import GeometricMixtureClassifier
+from geomix.hierarchy.class_parameters import for_labels
 from geomix.inner import inner_estimator, with_inner_tags
 from geomix.model import GeometricMixture
 from geomix.semi_supervised.labels import PartlyLabelled, read_partly_labelled
@@ -29,9 +30,11 @@ from geomix.semi_supervised.soft_labels import (
     SoftLabelChoice,
     choose,
     fold_numbers,
+    folds_leave_two_classes,
     graphs_of,
     soft_labels,
 )
+from geomix.table.labels import label_codes
 from geomix.table.reader import read_rows
 from geomix.table.sparse_rows import is_sparse
 from geomix.training.labelled_rows import check_two_classes, check_y_is_there
@@ -58,8 +61,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     ----------
     estimator : GeometricMixtureClassifier or None, default=None
         The model to train, with its parameters; None is one with default parameters.
-    unlabeled : int, float, bool or str, default=-1
-        The value of ``y`` in rows without a label.
+    unlabeled : int, float, bool, str or None, default=-1
+        The value of ``y`` in rows without a label. None or NaN is any missing value.
     n_neighbors : int, default=7
         Nearest rows that a row is joined to.
     cv : int, default=5
@@ -78,7 +81,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     model_ : GeometricMixture
         ``estimator_.model_``, which explains, saves and exports.
     choice_ : SoftLabelChoice or None
-        What the held-out labels measured; None where every row has a label.
+        What the held-out labels measured; None where every row has a label, or where the labels
+        are too few to hold some out.
     soft_labels_ : ndarray of shape (n_used, n_classes)
         Class probabilities of the rows ``used_rows_`` from which the final model was trained.
     used_rows_ : ndarray of shape (n_used,)
@@ -138,13 +142,14 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         fitted = clone(base).fit(_safe_indexing(X, known.labelled), labels)
         rows, choice = known.labelled, None
         soft: FloatArray = np.eye(len(known.classes))[known.codes]
-        if len(known.unlabelled) and len(labels) >= 2 * self.cv:
+        is_enough = len(labels) >= 2 * self.cv and folds_leave_two_classes(known.codes, self.cv)
+        if len(known.unlabelled) and is_enough:
             every = np.concatenate([known.labelled, _sample(known, self.max_unlabeled, rng)])
             X = _safe_indexing(X, every)
             choice, found = self._soft_labels(base, fitted, X, known, rng)
             if choice.uses_unlabelled:
                 rows, soft = every, found
-                fitted = _trained_on(clone(base), X, soft, len(labels), known.classes)
+                fitted = _trained_on(base, X, soft, len(labels), known.classes)
         self.classes_, self.estimator_, self.choice_ = known.classes, fitted, choice
         self.soft_labels_, self.used_rows_ = soft, rows
         return self
@@ -160,19 +165,19 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         """Soft labels of the rows X, labelled ones first, and whether they help."""
         encoded = read_rows(fitted, X, reset=False, schema=fitted.model_.schema)
         graphs = graphs_of(encoded, fitted.model_.schema, self.n_neighbors)
-        codes, n_classes = known.codes, len(known.classes)
+        codes, classes = known.codes, known.classes
 
         def predicted(model: GeometricMixtureClassifier) -> FloatArray:
-            P = np.zeros((encoded.shape[0], n_classes))
-            P[:, model.classes_] = model.predict_proba(X)
+            P = np.zeros((encoded.shape[0], len(classes)))
+            P[:, label_codes(model.classes_, classes)] = model.predict_proba(X)
             return P
 
         def supervised(positions: IntArray) -> FloatArray:
-            return predicted(clone(base).fit(_safe_indexing(X, positions), codes[positions]))
+            labels = classes[codes[positions]]
+            return predicted(_copy_for(base, labels).fit(_safe_indexing(X, positions), labels))
 
         def student(soft: FloatArray) -> FloatArray:
-            every = np.arange(n_classes)
-            return predicted(_trained_on(clone(base), X, soft, len(codes), every))
+            return predicted(_trained_on(base, X, soft, len(codes), classes))
 
         folds = fold_numbers(codes, self.cv, rng)
         choice = choose(supervised, student, graphs, codes, folds)
@@ -185,6 +190,10 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
                 raise InvalidParameterError(
                     f"Got {name}={value!r}; expected an integer of at least {least}."
                 )
+        if isinstance(self.unlabeled, (list, tuple, set, dict, np.ndarray)):
+            raise InvalidParameterError(
+                f"Got unlabeled={self.unlabeled!r}; expected a single value, such as -1 or None."
+            )
         others = " For other models use sklearn.semi_supervised.SelfTrainingClassifier."
         return inner_estimator(self.estimator, others)
 
@@ -241,7 +250,11 @@ def _sample(known: PartlyLabelled, most: int, rng: np.random.Generator) -> IntAr
 
 
 def _trained_on(
-    estimator: Any, X: Any, soft: FloatArray, n_labelled: int, classes: Any
+    estimator: GeometricMixtureClassifier,
+    X: Any,
+    soft: FloatArray,
+    n_labelled: int,
+    classes: Any,
 ) -> GeometricMixtureClassifier:
     """Trained on rows, labelled ones first, that count for each class by their probability."""
     share = np.where(soft >= SMALLEST_SHARE, soft, 0.0)
@@ -251,7 +264,12 @@ def _trained_on(
     share /= share.sum(axis=1, keepdims=True)
     share[n_labelled:] *= UNLABELLED_WEIGHT
     position, code = np.nonzero(share)
-    trained: GeometricMixtureClassifier = estimator.fit(
-        _safe_indexing(X, position), classes[code], sample_weight=share[position, code]
-    )
-    return trained
+    labels = classes[code]
+    trained = _copy_for(estimator, labels)
+    return trained.fit(_safe_indexing(X, position), labels, sample_weight=share[position, code])
+
+
+def _copy_for(estimator: GeometricMixtureClassifier, labels: Any) -> GeometricMixtureClassifier:
+    """An unfitted copy for rows that may lack a class: parameters by class leave it out."""
+    present = np.unique(labels).tolist()
+    return for_labels(estimator, dict(zip(present, present, strict=True)))

@@ -100,6 +100,12 @@ def fold_numbers(codes: IntArray, n_folds: int, rng: np.random.Generator) -> Int
     return folds
 
 
+def folds_leave_two_classes(codes: IntArray, n_folds: int) -> bool:
+    """Whether every fold of ``fold_numbers`` leaves rows of two classes to learn from."""
+    in_turn, folds = np.sort(codes), np.arange(len(codes)) % n_folds
+    return all(len(np.unique(in_turn[folds != fold])) > 1 for fold in range(n_folds))
+
+
 def sources_of(
     P: FloatArray, graphs: dict[str, Any], rows: IntArray, codes: IntArray
 ) -> dict[str, FloatArray]:

@@ -120,6 +120,9 @@ def check_table(X: Any, y: Any, categorical_features: Any = None) -> TableCheck:
       ! Column 'x0' has another whole number in every row, as an identifier has; drop it...
     """
     X = as_table(X, "X")
+    _check_is_table(X)
+    if y is None:
+        raise ValueError("Got y=None; expected one label for each row of X.")
     labels, codes = read_labels(column_or_1d(plain_labels(y)))
     check_consistent_length(X, codes)
     chosen = rows_to_check(len(codes))
@@ -129,6 +132,16 @@ def check_table(X: Any, y: Any, categorical_features: Any = None) -> TableCheck:
     part = X if len(chosen) == len(codes) else taken(X, chosen)
     names, cells, dated = _cells(part, declared_categories(categorical_features, X))
     return _checked(names, cells, codes[chosen], labels, class_rows, X.shape[1], dated)
+
+
+def _check_is_table(X: Any) -> None:
+    if isinstance(X, (list, tuple)):
+        raise ValueError("X holds rows of different lengths; pass one cell for each column.")
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got X of shape {tuple(X.shape)} instead; use X.reshape(-1, 1) for "
+            "one column, or X.reshape(1, -1) for one row."
+        )
 
 
 def check_read_columns(

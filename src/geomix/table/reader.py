@@ -76,7 +76,7 @@ def read_rows(
     if not by_column:
         check_integers(X)
         if reset and is_sparse(X):
-            _refuse_dense_only(estimator, name)
+            refuse_dense_only(estimator, name)
     if not (by_column and not reset and names == _names_at_fit(estimator)):
         rows = _validated(estimator, X, reset, as_it_lies, skip_check_array=by_column)
     if by_column:
@@ -316,7 +316,8 @@ def needs_dense(estimator: Any) -> tuple[str, Any] | None:
     return None
 
 
-def _refuse_dense_only(estimator: Any, name: str) -> None:
+def refuse_dense_only(estimator: Any, name: str) -> None:
+    """Raise if a parameter of the estimator needs dense rows; ``name`` : the sparse ones."""
     if (found := needs_dense(estimator)) is not None:
         parameter, value = found
         instead = "" if parameter == "categorical_features" else "lift='linear' without pca, or "

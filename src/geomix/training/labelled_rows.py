@@ -23,7 +23,7 @@ from geomix.table.labels import (
     read_labels,
     read_weights,
 )
-from geomix.table.reader import column_names, read_rows
+from geomix.table.reader import column_names, read_rows, refuse_dense_only
 from geomix.table.row_views import all_rows
 from geomix.table.schema import Schema, numeric_schema
 from geomix.table.sparse_rows import is_sparse
@@ -45,9 +45,7 @@ def first_rows(
     if classes is None:
         classes, codes = read_labels(y)
     else:
-        labels = np.asarray(plain_labels(_listed(classes)))
-        check_labels(labels, "classes")
-        classes = np.unique(labels)
+        classes = known_labels(classes)
         codes = codes_of(y, classes, "y", "classes")
     weight = read_weights(sample_weight, len(codes))
     check_two_classes(estimator, classes[np.unique(codes[weight > 0])])
@@ -65,9 +63,12 @@ def first_rows(
     return _of_positive_weight(X, codes, weight), schema, classes
 
 
-def _listed(classes: Any) -> Any:
-    """Classes that NumPy can sort: a set has no order."""
-    return list(classes) if isinstance(classes, (set, frozenset)) else classes
+def known_labels(classes: Any) -> Any:
+    """The ``classes`` of a stream in sorted order; they may be a set."""
+    listed = list(classes) if isinstance(classes, (set, frozenset)) else classes
+    labels = np.asarray(plain_labels(listed))
+    check_labels(labels, "classes")
+    return np.unique(labels)
 
 
 def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -100,7 +101,8 @@ def validation_rows(
         one, other = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
         raise ValueError(f"{one} was given without {other}; pass both or neither.")
     if is_sparse(X_val) and not is_sparse(rows.X):
-        X_val = X_val.toarray()  # curves need dense rows, and those to learn from are
+        refuse_dense_only(estimator, "X_val")
+        X_val = X_val.toarray()  # the race may take curves, since the rows to learn from are dense
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
     return _known_rows(estimator, schema, classes, "the labels of y", **given)
 

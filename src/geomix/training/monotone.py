@@ -100,7 +100,12 @@ def _by_label(column: Any, wanted: Any, labels: list[Any]) -> Mapping[Any, Any]:
     """The signs of a column by class; a plain sign is about the second of two classes."""
     if isinstance(wanted, Mapping):
         return wanted
-    if is_sign(wanted) and wanted == 0:
+    if not is_sign(wanted):
+        raise InvalidParameterError(
+            f"Got monotonic_cst[{column!r}]={wanted!r}; expected 1, -1 or 0, or a dict by class, "
+            f"such as {{{labels[-1]!r}: 1}}."
+        )
+    if wanted == 0:
         return {}
     if len(labels) != 2:
         raise InvalidParameterError(
