@@ -212,7 +212,8 @@ def _unused_columns(model: GeometricMixture) -> Iterator[Finding]:
     ]
     if unused:
         some = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
-        text = f"{len(unused)} columns change no plane's score: {some}."
+        count = "1 column changes" if len(unused) == 1 else f"{len(unused)} columns change"
+        text = f"{count} no plane's score: {some}."
         yield Finding("GMX007", some, text)
 
 
