@@ -166,7 +166,10 @@ def test_an_unknown_name_is_refused_with_the_names_there_are():
         load(["iris"])
 
 
-@pytest.mark.parametrize("seed", [None, -1, 1.5, True, np.random.RandomState(0)], ids=repr)
+SEEDS = {"none": None, "negative": -1, "half": 1.5, "true": True, "state": np.random.RandomState(0)}
+
+
+@pytest.mark.parametrize("seed", SEEDS.values(), ids=SEEDS)
 def test_a_seed_that_describes_no_table_is_refused(seed):
     with pytest.raises(ValueError, match=r"Got random_state=.*; expected an integer between"):
         load("aniso", seed)
