@@ -39,8 +39,8 @@ applicant.T
 print(model.explain_local(applicant)[0])
 
 # %%
-# The nearest row with the other prediction
-# -----------------------------------------
+# A near row with the other prediction
+# ------------------------------------
 # Without any restriction, it may ask for the impossible.
 
 print(model.counterfactual(applicant, target="good"))

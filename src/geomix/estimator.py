@@ -47,7 +47,6 @@ from geomix.training.labelled_rows import (
     validation_rows,
 )
 from geomix.training.monotone import is_about_two_classes
-from geomix.training.parameter_checks import is_auto
 from geomix.training.progress import ProgressLine
 from geomix.training.recipe import RECIPE_NAMES, Auto, Recipe
 from geomix.training.rows import class_weighted
@@ -547,11 +546,6 @@ class GeometricMixtureClassifier(CallbackSupportMixin, ClassifierMixin, BaseEsti
             )
         given = flat(self.get_params(deep=False))
         settings = Settings(**{field.name: given[field.name] for field in fields(Settings)})
-        if self.warm_start and not is_auto(settings.n_members) and settings.n_members > 1:
-            raise InvalidParameterError(
-                f"Got n_members={settings.n_members} with warm_start=True; expected 'auto' or 1: "
-                "the training of an ensemble cannot go on."
-            )
         return replace(settings, n_members=1) if self.warm_start else settings
 
     def take_over(

@@ -167,12 +167,6 @@ def test_presets_are_compared_where_every_fold_trains_every_class(table):
 # --- parameters ---
 
 
-def test_an_ensemble_whose_training_would_go_on_is_refused(table):
-    clf = GeometricMixtureClassifier(preset="accurate", n_members=4, warm_start=True)
-    with pytest.raises(InvalidParameterError, match="n_members=4 with warm_start=True"):
-        clf.fit(*table)
-
-
 @pytest.mark.parametrize(
     ("lift", "recipe", "validates"),
     [("linear", {}, False), ("spline", {"refit": False}, False), ("spline", {}, True)],

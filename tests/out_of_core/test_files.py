@@ -485,6 +485,7 @@ def test_a_path_may_be_bytes(frame, tmp_path):
         ({"columns": ["a", "a"]}, "'a' is there twice"),
         ({"columns": ["a", "y"]}, "'y' is there twice, or is the target"),
         ({"columns": []}, "at least one column"),
+        ({"columns": "a"}, "columns='a'; expected a list"),
         ({"sample_weight": "y"}, "'y' as target and as sample_weight"),
     ],
 )
@@ -493,3 +494,13 @@ def test_a_column_of_files_has_one_role(roles, message, tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=message):
         geomix.fit_files(tmp_path / "rows.parquet", target="y", **roles)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_of_files_may_be_any_iterable(ending, tmp_path):
+    frame = pd.DataFrame({"a": range(60), "b": [0, 1, 2] * 20, "y": [0, 1] * 30})
+    path = tmp_path / f"rows.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    columns = (name for name in ["b"])
+    model = geomix.fit_files(path, target="y", columns=columns, lift="linear", n_planes=1).model_
+    assert model.columns == ("b",)

@@ -8,6 +8,7 @@ more for each level that lies between. It is what a mistake costs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,8 +114,8 @@ def read_tree(tree: Any, classes: Any) -> ClassTree:
 
 def _check_paths_differ(groups: list[Group]) -> None:
     paths = [" / ".join(group.name) for group in groups]
-    for path in paths:
-        if paths.count(path) > 1:
+    for path, count in Counter(paths).items():
+        if count > 1:
             raise InvalidParameterError(
                 f"The tree has two groups with the path {path!r}; give them different names."
             )

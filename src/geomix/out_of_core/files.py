@@ -71,7 +71,7 @@ def fit_files(
     pyarrow_module("lib")
     estimator = GeometricMixtureClassifier(**routed(parameters))
     estimator.settings()
-    _check_roles(target, columns, sample_weight)
+    columns = _checked_columns(target, columns, sample_weight)
     found = _files(paths)
     try:
         if all(form_of(path) in (PARQUET, FEATHER) for path in found):
@@ -83,12 +83,16 @@ def fit_files(
         raise SchemaError(f"{', '.join(map(repr, found[:3]))} cannot be read: {error}") from error
 
 
-def _check_roles(target: str, columns: Any, sample_weight: str | None) -> None:
-    """Raise if a column has two roles, or if there is nothing to learn from."""
+def _checked_columns(
+    target: str, columns: Any, sample_weight: str | None
+) -> tuple[str, ...] | None:
+    """The columns to learn from; raises if one has two roles, or if there are none."""
     if sample_weight is not None and sample_weight == target:
         raise ValueError(f"Got {target!r} as target and as sample_weight; expected two columns.")
     if columns is None:
-        return
+        return None
+    if isinstance(columns, str):
+        raise ValueError(f"Got columns={columns!r}; expected a list of names, or None for all.")
     names = list(columns)
     if not names:
         raise ValueError("Got columns=[]; expected at least one column, or None for all.")
@@ -97,6 +101,7 @@ def _check_roles(target: str, columns: Any, sample_weight: str | None) -> None:
             raise ValueError(
                 f"Got columns={names!r}; {name!r} is there twice, or is the target or the weight."
             )
+    return tuple(names)
 
 
 def _files(paths: Any) -> list[str]:

@@ -51,7 +51,8 @@ def _occurrences(weight: FloatArray, classes: IntArray) -> FloatArray:
     used = weight > 0.0
     least = np.full(classes.max(initial=0) + 1, np.inf)
     np.minimum.at(least, classes[used], weight[used])
-    return np.where(used, weight / least[classes], 0.0)
+    with np.errstate(over="ignore"):
+        return np.where(used, weight / least[classes], 0.0)
 
 
 def _learnt(name: str, labels: Labels, weight: FloatArray, times: FloatArray) -> Column:

@@ -7,6 +7,7 @@ import it: a process that only loads a model does without.
 
 from __future__ import annotations
 
+import decimal
 import numbers
 import reprlib
 from collections.abc import Mapping
@@ -141,7 +142,8 @@ def _plain(label: Any) -> Any:
 
 
 def _factor(class_weight: Any, label: Any, factor: Any) -> float:
-    if isinstance(factor, numbers.Real) and 0.0 < float(factor) < np.inf:
+    is_number = isinstance(factor, (numbers.Real, decimal.Decimal))
+    if is_number and 0.0 < float(factor) < np.inf:
         return float(factor)
     raise InvalidParameterError(
         f"Got class_weight={class_weight!r}; expected a positive number for class {label!r}. To "
@@ -152,7 +154,7 @@ def _factor(class_weight: Any, label: Any, factor: Any) -> float:
 def check_labels(y: Any, name: str) -> None:
     """Raise if labels are missing, or mix text with numbers."""
     _check_labels_known(y, name)
-    _check_labels_alike(y)
+    _check_labels_alike(y, name)
 
 
 def _check_labels_known(y: Any, name: str) -> None:
@@ -172,14 +174,14 @@ def _check_labels_known(y: Any, name: str) -> None:
         )
 
 
-def _check_labels_alike(y: Any) -> None:
+def _check_labels_alike(y: Any, name: str) -> None:
     if y.dtype.kind != "O":
         return
     kinds = sorted({"str" if isinstance(label, str) else type(label).__name__ for label in y})
     if len(kinds) > 1 and any(isinstance(label, str) for label in y):
         raise ValueError(
-            f"Unknown label type: y mixes {' and '.join(kinds)}, which cannot be sorted. "
-            "Convert the labels to one type, for example with y.astype(str)."
+            f"Unknown label type: {name} mixes {' and '.join(kinds)}, which cannot be sorted. "
+            f"Convert the labels to one type, for example with {name}.astype(str)."
         )
 
 

@@ -91,7 +91,7 @@ def shown(cell: Any) -> str:
 
 
 def _number(x: float) -> str:
-    if not 1e4 <= abs(x) < EXPONENT_FROM:
+    if not 9999.5 <= abs(x) < EXPONENT_FROM:  # four digits would be 1e+04
         return f"{x:.4g}"
     return f"{x:.2f}".rstrip("0").rstrip(".") if abs(x) < 1e9 else f"{x:.0f}"
 

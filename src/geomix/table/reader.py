@@ -69,7 +69,7 @@ def read_rows(
     names = None if is_sparse(X) else [column for column, _ in found]
     check_names_unique(names or [])
     if found and all(hasattr(dtype, "fill_value") for _, dtype in found):
-        X = X.sparse.to_dense()  # a frame of pandas that scikit-learn would make a sparse matrix
+        X = _of_sparse_columns(estimator, X, [dtype for _, dtype in found], reset=reset)
     if not reset and schema is not None and is_frame(X):
         _check_order(estimator, names, schema)
     by_column = not is_sparse(X) and _is_mixed(estimator, X, schema)
@@ -87,6 +87,21 @@ def read_rows(
     elif is_sparse(rows):
         rows = _plain_csr(rows)
     return _checked(estimator, rows, name)
+
+
+def _of_sparse_columns(estimator: Any, X: Any, dtypes: list[Any], *, reset: bool) -> Any:
+    """A frame of pandas with sparse columns: as it is where the sparse matrix that scikit-learn
+    makes of it will do, else dense."""
+    is_plain_sparse = all(one.fill_value == 0 and one.subtype.kind in "iuf" for one in dtypes)
+    takes_sparse = needs_dense(estimator) is None if reset else _has_lines_alone(estimator)
+    return X if is_plain_sparse and takes_sparse else X.sparse.to_dense()
+
+
+def _has_lines_alone(estimator: Any) -> bool:
+    model = getattr(estimator, "model_", None)
+    if model is None or model.expand is not None or model.lift.kind != "linear":
+        return False
+    return model.standardize.rotation is None
 
 
 def _check_order(estimator: Any, given: list[Any] | None, schema: Schema) -> None:
@@ -303,7 +318,9 @@ def _counts_by_column(rows: Any, is_bad: Callable[[Any], Any]) -> IntArray:
 def needs_dense(estimator: Any) -> tuple[str, Any] | None:
     """A parameter that sparse rows cannot have, and its value; None where all can."""
     wanted = getattr(estimator, "categorical_features", None)
-    if wanted is not None and np.size(wanted):
+    given = [] if wanted is None else np.ravel(np.asarray(wanted, dtype=object)).tolist()
+    is_mask = all(isinstance(mark, (bool, np.bool_)) for mark in given)
+    if any(given) if is_mask else given:
         return "categorical_features", wanted
     recipe = getattr(estimator, "advanced", None)
     for owner, parameter, choices in (

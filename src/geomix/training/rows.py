@@ -25,6 +25,8 @@ SMALLEST_SPREAD = 1e-300
 # Shares and mean positions that agree to this many decimals count as equal: their last digits
 # depend on the order of the rows.
 DECIMALS = 9
+# Sparse rows of one key that would take more numbers than this made dense stay as they are.
+MOST_CELLS_TO_SORT = 2**24
 # Arithmetic on fewer numbers than this takes little of the time of a fit.
 FEWEST_NUMBERS_IN_SINGLE = 2**14
 
@@ -216,7 +218,10 @@ def _sorted_by_cells(
     run = np.cumsum(~is_later)[places]
     cells = numbers(X[order[places]])
     if not is_dense(X):
-        cells = cells[:, np.unique(cells.indices)].toarray()
+        used = np.unique(cells.indices)
+        if len(places) * len(used) > MOST_CELLS_TO_SORT:
+            return order
+        cells = cells[:, used].toarray()
     for column, rank in ranks.items():
         cells[:, column] = np.append(rank, np.nan)[_places(cells[:, column], len(rank))]
     order = order.copy()
