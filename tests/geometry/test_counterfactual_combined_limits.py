@@ -277,3 +277,20 @@ def test_the_nearest_row_is_close_to_its_bound_or_no_farther_than_one_changed_co
             one = model.counterfactual(row, target, sparse=1, **options)
             nearest = model.counterfactual(row, target, sparse=None, **options)
             assert nearest.distance <= max(1.5 * nearest.lower_bound, one.distance * (1 + 1e-6))
+
+
+def test_any_number_of_changes_is_no_farther_than_three(rng):
+    X = pd.DataFrame(rng.normal(size=(400, 6)), columns=[f"n{j}" for j in range(6)])
+    for j in range(5):
+        X[f"c{j}"] = rng.choice(list("pqr"), 400)
+    score = X.n0 * X.n1 + (X.c0 == "p") + 0.5 * (X.c1 == "q") + 0.3 * rng.normal(size=400)
+    y = np.digitize(score, [0.2, 0.9])
+    model = classifier(3, lift="linear", l2=1e-3, random_state=0, max_iter=60).fit(X, y).model_
+    farther = []
+    for row, target in product(range(12), range(3)):
+        asked = X.iloc[[row]]
+        if model.predict(asked)[0] != target:
+            free, few = (model.counterfactual(asked, target=target, sparse=n) for n in (None, 3))
+            farther.append(free.distance > few.distance * (1.0 + 1e-9))
+    assert len(farther) == 24
+    assert sum(farther) <= 1  # neither search is exact

@@ -43,7 +43,7 @@ TENSORS = {"text": StringTensorType, "integers": Int64TensorType}
 
 
 def register(missing_text: str = "") -> None:
-    """Register the estimator with skl2onnx. The last call counts.
+    """Register the estimator with skl2onnx. A later call replaces an earlier one.
 
     missing_text : the text that stands for a missing category, since ONNX has none
     """
@@ -186,8 +186,8 @@ def _inputs(graph: _Container, facts: Any, variables: Any, missing_text: str) ->
         given = variables[j].type
         if kind in TENSORS and not isinstance(given, TENSORS[kind]):
             raise ValueError(
-                f"Column {column.name!r} has levels of {kind}, and its input is a "
-                f"{type(given).__name__}; declare a {TENSORS[kind].__name__}."
+                f"Column {column.name!r} has levels of {kind}, and its input is of type "
+                f"{type(given).__name__}; declare {TENSORS[kind].__name__}."
             )
         if kind not in TENSORS:
             name = graph.add("Cast", name, to=DOUBLE)

@@ -152,7 +152,7 @@ class Moves:
 
     def within(self, r: float, norm: float = 2.0) -> Moves:
         """Only the changes of at most r in every column, of which each must have one."""
-        r = r * (1.0 + ROUNDING)  # a column that has to change may be all of the distance r
+        r = r * (1.0 + ROUNDING)  # a column that has to change may account for all of r
         t_a, t_b = np.maximum(self.t_a, -r), np.minimum(self.t_b, r)
         kept = np.flatnonzero((t_a <= t_b) & (self.c0 <= r**norm))
         cell_low, cell_high = np.maximum(self.cell_low, -r), np.minimum(self.cell_high, r)

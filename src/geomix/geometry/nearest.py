@@ -44,7 +44,7 @@ from geomix.geometry.tightening import refined_row, tightened
 FEW = 3  # columns that change under sparse="auto", or more if these are not enough
 FARTHEST = 4.0  # multiple of the nearest distance up to which few changes are preferred
 MOST_TRIES = 5  # numbers of columns that are searched: nearly always the first or the second does
-LOOSE = 1.5  # multiple of the bound from which on a distance is worth another search
+LOOSE = 1.5  # a distance beyond this multiple of its bound is searched again
 MOST_COLUMNS = 12  # of continuous columns, in which a few changes are searched for
 FEWER_PRICE = 1.5  # multiple of the distance with three changes for which one or two are preferred
 # The first reach that is searched where columns are linked by pairs, and the factor to the next.
@@ -108,14 +108,17 @@ def _nearest(task: Task, moves: Moves, code: int, bound: float, limit: float = n
 
 
 def _nearer_by_few(task: Task, moves: Moves, code: int, answer: Answer) -> Answer:
-    """The answer, or a nearer one with few changes. The search over all columns may pass over a
-    class that is the predicted one between two others only."""
+    """The answer, or a nearer one with few changes. The search over all columns may miss a
+    class that is predicted only in a narrow range between two others."""
     is_close = answer.distance <= LOOSE * answer.lower_bound
     if answer.row is None or is_close or task.is_discrete:
         return answer
-    rows = _with_columns(task, moves, code, range(1, min(FEW, len(task.row)) + 1), answer.distance)
-    few = _answer(task, code, rows, answer.lower_bound, None, np.inf, False)
-    return few if few.distance < answer.distance else answer
+    best = answer
+    for n in range(1, min(FEW, len(task.row)) + 1):
+        rows = _with_columns(task, moves, code, [n], best.distance)
+        few = _answer(task, code, rows, answer.lower_bound, None, np.inf, False)
+        best = few if few.distance < best.distance else best
+    return best
 
 
 def _tightened(task: Task, answer: Answer) -> Answer:

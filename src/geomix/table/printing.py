@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 CELL = 40  # longest text of a cell in a terminal, except in the last column
+EXPONENT_ON_AXES = 1e8
+READ_WITHIN = 0.01  # of the distance of two ticks: where a text may say that its tick is
 EXPONENT_FROM = 1e12  # smaller numbers with five digits and more are written out
 # Letters of Hebrew, Arabic and their neighbours, with what stands between them.
 _LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
@@ -97,22 +99,32 @@ def _number(x: float) -> str:
 
 
 def distinct_numbers(places: Sequence[float]) -> list[str]:
-    """Numbers as texts for an axis: as short as they can be while different ones differ."""
+    """Numbers as texts for an axis: as short as they can be while each stands where it says."""
+    gaps = np.diff(np.unique(np.asarray(places, dtype=np.float64)))
+    most_off = READ_WITHIN * float(gaps.min(initial=np.inf))
+    has_exponents = any(abs(place) >= EXPONENT_ON_AXES for place in places)
     for digits in range(4, 17):
-        texts = [_axis_number(place, digits) for place in places]
-        if len(set(texts)) == len(set(places)):
+        texts = [_axis_number(place, digits, has_exponents) for place in places]
+        off = [abs(_number_of(text) - place) for text, place in zip(texts, places, strict=True)]
+        if not len(gaps) or max(off) <= most_off:
             return texts
     return list(map(str, places))
 
 
-def _axis_number(x: float, digits: int) -> str:
+def _number_of(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-"))
+
+
+def _axis_number(x: float, digits: int, has_exponents: bool) -> str:
     """A number of an axis; whole ones of less than five digits, such as years, have no comma."""
     size = abs(x)
-    if size >= 1e8 or 0 < size < 1e-3:
+    if (has_exponents and size > 0) or 0 < size < 1e-3:
         text = f"{x:.{digits - 1}g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
     elif size >= 1000:
-        text = f"{x:.{digits}g}" if digits > 4 else f"{x:,.0f}"
-        text = text.replace(",", "") if size < 1e4 else text
+        n_decimals = max(digits - len(f"{size:.0f}"), 0) if digits > 4 else 0
+        text = f"{x:,.{n_decimals}f}"
+        text = text.rstrip("0").rstrip(".") if n_decimals else text
+        text = text.replace(",", "") if size < 1e4 or digits > 4 else text
     else:
         text = f"{x:.{digits}g}"
     return text.replace("-", "−")
