@@ -9,7 +9,6 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-from chromium import Page, find_chromium
 from pair_models import paired
 from reading_models import fitted
 
@@ -19,14 +18,6 @@ from geomix.table.printing import SmallTable, both_ends, distinct_numbers, left_
 
 LONG = "a_column_with_a_name_that_has_no_space_and_is_longer_than_a_telephone_is_wide"
 ARABIC, HEBREW = "الدخل الشهري", "מחלקה"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if find_chromium() is None:
-        pytest.skip("Chromium is not installed (GEOMIX_CHROMIUM may name one)")
-    with Page(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def model_of(X, y):

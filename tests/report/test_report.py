@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn.metrics
-from chromium import Page, find_chromium
 from pair_models import paired
 from reading_models import fitted, mixed_table
 from saved_models import MAKERS, case, exported_rows
@@ -38,14 +37,6 @@ HOSTILE = [
     "\x1b[31mred\x1b[0m\x00",
     "naïve – 数 \u202eright to left",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if find_chromium() is None:
-        pytest.skip("Chromium is not installed (GEOMIX_CHROMIUM may name one)")
-    with Page(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def opened(browser, model, X, y, path, **options):

@@ -34,6 +34,12 @@ class FeatureMap:
         """Length of phi."""
         return self.lift.n_outputs
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether rows may stay a sparse matrix: numbers alone, without curves and rotation."""
+        is_linear = self.expand is None and self.lift.kind == "linear"
+        return is_linear and self.standardize.rotation is None
+
     def __call__(self, X: Any) -> Matrix:
         """phi of encoded rows, (n_rows, n_outputs): the reference, and for few rows."""
         return self.of_expanded(self.expanded(X))

@@ -30,6 +30,7 @@ from geomix.errors import DataQualityWarning
 from geomix.explain.cells import class_code, encoded_rows
 from geomix.explain.plane_names import plane_name
 from geomix.model import GeometricMixture
+from geomix.table.labels import plain_value
 from geomix.table.one_hot import MISSING, NUMBER
 
 # A share beside which a smaller one has no logarithm.
@@ -69,7 +70,7 @@ def without_plane(model: GeometricMixture, label: Any, plane: int) -> Edit:
         fall = _soft_or(model, Z[:, own[own != index]]) - _soft_or(model, Z[:, own])
         return _of_class(model, code, fall)
 
-    logged = edited.with_edit("without_plane", label=_plain(label), plane=int(plane))
+    logged = edited.with_edit("without_plane", label=plain_value(label), plane=int(plane))
     return Edit(model, logged, f"without {plane_name(plane)} of {label}", formula)
 
 
@@ -107,7 +108,7 @@ def merge_planes(
 
     names = ", ".join(map(plane_name, planes))
     logged = edited.with_edit(
-        "merge_planes", label=_plain(label), planes=[*map(int, planes)], shares=q.tolist()
+        "merge_planes", label=plain_value(label), planes=[*map(int, planes)], shares=q.tolist()
     )
     return Edit(model, logged, f"{names} of {label} merged into one", formula)
 
@@ -246,11 +247,6 @@ def _common_sharpness(models: list[GeometricMixture], weights: FloatArray) -> fl
 
 def _with_shares(model: GeometricMixture, shares: list[float] | None) -> dict[str, Any]:
     return {**(model.training or {}), "class_shares": shares}
-
-
-def _plain(label: Any) -> Any:
-    """A label as a plain value, for the edit log."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _joined_lines(models: list[GeometricMixture]) -> tuple[Any, Any, list[Planes]]:

@@ -21,13 +21,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.estimator import GeometricMixtureClassifier
-from geomix.hierarchy.class_parameters import (
+from geomix.hierarchy.tree import ClassTree, Group, read_tree
+from geomix.inner import (
     check_labels_are_known,
     for_labels,
+    inner_estimator,
     named_by_class,
+    with_inner_tags,
 )
-from geomix.hierarchy.tree import ClassTree, Group, read_tree
-from geomix.inner import inner_estimator, with_inner_tags
 from geomix.table.labels import check_weights, plain_labels, read_labels
 from geomix.table.reader import read_rows
 from geomix.training.labelled_rows import check_two_classes, check_y_is_there

@@ -18,6 +18,7 @@ import numpy as np
 
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
+from geomix.table.labels import plain_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,7 @@ def _leaf(
     code_of: dict[Any, int],
     seen: dict[Any, tuple[str, ...]],
 ) -> IntArray:
-    label = label.item() if isinstance(label, np.generic) else label
+    label = plain_value(label)
     if isinstance(label, (list, tuple, set, dict, np.ndarray)):
         raise InvalidParameterError(
             f"The tree has {label!r} in the list below {place}; expected class labels there, and a "

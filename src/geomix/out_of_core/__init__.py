@@ -6,7 +6,7 @@ part_reader                     raw rows as working features, one part at a time
 fit                             survey, choose on the sample, train on sums over all rows
 scratch                         rows on a scratch file, read block by block in every pass
 files                           ``fit_files``: Parquet, Feather and text files
-parquet_source                  rows of Parquet files, with the types that the files give
+parquet_source                  rows of Parquet and Feather files, with the types that they store
 table_source                    rows of any table file, read as the command line reads them
 placement                       partitions spread evenly over the workers of a cluster
 devices                         arrays on a device: torch, CuPy, JAX

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from geomix.arrays import FloatArray, IntArray
+from geomix.arrays import BoolArray, FloatArray, IntArray
 from geomix.core import kernel
 from geomix.search.candidates import Candidate
 from geomix.search.constants import (
@@ -139,9 +139,8 @@ def task_of(
         settings = replace(settings, pca=None)
     if not is_dense(rows.X):  # the importance of a column needs a spline, which is dense
         settings = replace(settings, adaptive_penalty=False)
-    merged = distinct_rows(rows, column_range(rows.X), schema.is_category)
     return Task(
-        replace(merged, weight=relative_weights(merged.weight)),
+        canonical_rows(rows, schema.is_category),
         valid,
         schema,
         len(classes),
@@ -150,6 +149,12 @@ def task_of(
         seed,
         read_directions(settings.monotonic_cst, schema, classes),
     )
+
+
+def canonical_rows(rows: Rows, is_category: BoolArray) -> Rows:
+    """Repeats merged, rows in canonical order, and weights up to a common factor."""
+    merged = distinct_rows(rows, column_range(rows.X), is_category)
+    return replace(merged, weight=relative_weights(merged.weight))
 
 
 def _is_rotated(rows: Rows, settings: Settings) -> bool:

@@ -23,18 +23,13 @@ from geomix.explain.cells import model_schema
 from geomix.model import GeometricMixture
 from geomix.search.assembly import FitResult, Target, assemble
 from geomix.search.fitted import Snapshot, Watch
+from geomix.search.splits import canonical_rows
 from geomix.training.adam_epochs import StreamState, adam_batch
 from geomix.training.features import Features
 from geomix.training.history import Log, Record
 from geomix.training.loop import train_planes
 from geomix.training.random_streams import stream
-from geomix.training.rows import (
-    Rows,
-    class_weighted,
-    column_range,
-    distinct_rows,
-    relative_weights,
-)
+from geomix.training.rows import Rows, class_weighted
 from geomix.training.settings import Settings
 from geomix.training.state import TrainingState
 
@@ -73,7 +68,7 @@ def warm_start(
     if class_weight is not None:
         rows = class_weighted(rows, class_weight)
         valid = None if valid is None else class_weighted(valid, class_weight)
-    rows = _in_canonical_order(rows, model)
+    rows = canonical_rows(rows, model_schema(model).is_category)
     if settings.early_stopping == "auto":
         settings = replace(settings, early_stopping="off" if valid is None else "calibrated")
     l2, shrink_to_mean = before.penalty(settings)
@@ -114,12 +109,6 @@ def warm_start(
     # The race of the first fit is still why this model is of its family.
     facts = {**(model.training or {}), **(result.model.training or {})}
     return result._replace(model=replace(result.model, training=facts))
-
-
-def _in_canonical_order(rows: Rows, model: GeometricMixture) -> Rows:
-    """Repeats merged and rows sorted, as in a first fit, so that their order changes no bit."""
-    merged = distinct_rows(rows, column_range(rows.X), model_schema(model).is_category)
-    return replace(merged, weight=relative_weights(merged.weight))
 
 
 def _check_alike(model: GeometricMixture, settings: Settings) -> None:

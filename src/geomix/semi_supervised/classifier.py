@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from geomix.arrays import FloatArray, IntArray
 from geomix.errors import InvalidParameterError
 from geomix.estimator import GeometricMixtureClassifier
-from geomix.hierarchy.class_parameters import for_labels
-from geomix.inner import inner_estimator, with_inner_tags
+from geomix.inner import for_labels, inner_estimator, with_inner_tags
 from geomix.model import GeometricMixture
 from geomix.semi_supervised.labels import PartlyLabelled, read_partly_labelled
 from geomix.semi_supervised.soft_labels import (

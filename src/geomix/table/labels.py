@@ -120,7 +120,7 @@ def class_weight_factors(
             "The 'class_weight' parameter must be None, 'balanced' or a dict with the weight of "
             f"each class. Got {reprlib.repr(class_weight)} instead."
         )
-    given = {_plain(label): factor for label, factor in class_weight.items()}
+    given = {plain_value(label): factor for label, factor in class_weight.items()}
     known = classes.tolist()
     left_out = [label for label in known if label not in given]
     if left_out and len(known) - len(left_out) != len(given):
@@ -137,7 +137,8 @@ def class_weight_factors(
     return factors
 
 
-def _plain(label: Any) -> Any:
+def plain_value(label: Any) -> Any:
+    """A label as Python has it, and not as NumPy."""
     return label.item() if isinstance(label, np.generic) else label
 
 

@@ -93,15 +93,12 @@ def _of_sparse_columns(estimator: Any, X: Any, dtypes: list[Any], *, reset: bool
     """A frame of pandas with sparse columns: as it is where the sparse matrix that scikit-learn
     makes of it will do, else dense."""
     is_plain_sparse = all(one.fill_value == 0 and one.subtype.kind in "iuf" for one in dtypes)
-    takes_sparse = needs_dense(estimator) is None if reset else _has_lines_alone(estimator)
-    return X if is_plain_sparse and takes_sparse else X.sparse.to_dense()
-
-
-def _has_lines_alone(estimator: Any) -> bool:
     model = getattr(estimator, "model_", None)
-    if model is None or model.expand is not None or model.lift.kind != "linear":
-        return False
-    return model.standardize.rotation is None
+    if reset:
+        takes_sparse = needs_dense(estimator) is None
+    else:
+        takes_sparse = model is not None and model.feature_map.takes_sparse
+    return X if is_plain_sparse and takes_sparse else X.sparse.to_dense()
 
 
 def _check_order(estimator: Any, given: list[Any] | None, schema: Schema) -> None:

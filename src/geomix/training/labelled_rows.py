@@ -75,7 +75,7 @@ def later_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Rows to train further on, read by the schema and classes of the model."""
     check_y_is_there(estimator, y)
     model = estimator.model_
-    if is_sparse(X) and (model.expand is not None or model.lift.kind != "linear"):
+    if is_sparse(X) and not model.feature_map.takes_sparse:
         raise TypeError(
             "Sparse data was passed, but the model was trained on dense rows; use X.toarray()."
         )

@@ -102,7 +102,7 @@ function buildControls() {
   }
   const hidden = reading.order.length - visibleColumns().length;
   byId("more").hidden = hidden === 0;
-  byId("more").textContent = `Show the other ${hidden} columns`;
+  byId("more").textContent = hidden === 1 ? "Show the other column" : `Show the other ${hidden} columns`;
 }
 
 function numberControl(j) {
